@@ -1,0 +1,1 @@
+"""Resit: a language model resits its maths exam."""

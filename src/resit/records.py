@@ -1,0 +1,200 @@
+"""The nouns. Everything that crosses a room's door is one of these frozen records.
+
+Generating turns a Document into a Question (prompt and target), Requests (one a repeat) and
+Generations; scoring turns Generations into Verdicts and Verdicts into Scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat turn."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+Prompt: TypeAlias = str | tuple[Message, ...]
+"""What a model is given: plain text, or chat turns that the backend puts through its template.
+
+Chat turns that end with an assistant message are to be continued, not answered.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One row of a data set."""
+
+    doc_id: int
+    """0-based row of the split, lm-eval's `doc_id`."""
+    doc_hash: str
+    """Identity by content (lm-eval's `doc_hash`), so that slices and shuffles pair correctly.
+
+    A repeated row carries `#2`, `#3`, … so that hashes are unique within a split.
+    """
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A document as a task asks it."""
+
+    task: str
+    document: Document
+    prompt: Prompt
+    target: str | tuple[str, ...]
+    """The reference as the task renders it; a tuple where any one of several is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How text is drawn from the model. Temperature 0 is greedy."""
+
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that Resit does not interpret, passed to the backend as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One sample owed: a question, a repeat, and the seed that belongs to the two."""
+
+    question: Question
+    repeat: int
+    sampling: Sampling
+    seed: int
+
+
+FinishReason: TypeAlias = Literal["stop", "length", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One sample as the journal keeps it. `error` set means: not measured, owed again."""
+
+    task: str
+    doc_id: int
+    doc_hash: str
+    repeat: int
+    seed: int
+    text: str = ""
+    finish_reason: FinishReason = "stop"
+    stop: str | None = None
+    """The stop string that ended the text; None for the model's own end of text, or unknown."""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStep:
+    """One step of an lm-eval filter chain."""
+
+    function: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    call: Callable[..., Any] | None = None
+    """The function of a `custom` step (`!function` in the task file)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChain:
+    """A named way from a document's responses to its answer, such as `strict-match`."""
+
+    name: str
+    steps: tuple[FilterStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """A metric as a task asks for it."""
+
+    name: str
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    aggregation: str = "mean"
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringRules:
+    """All that grading needs to know of a task."""
+
+    filters: tuple[FilterChain, ...]
+    metrics: tuple[MetricSpec, ...]
+    headline: str = ""
+    """`metric,filter` that the task's score is quoted by; empty: the first of both."""
+    named: tuple[str, ...] = ("robust",)
+    """Rules of `resit.grading` that are reported beside the task's own filters."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Grading policy of the task: `language`, `tolerance`, `gold` ("whole" or "after ####"), …"""
+    process_results: Callable[..., Any] | None = None
+    """A task's own scorer (`!function`), given a document's fields and its filtered responses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one rule makes of one response (or, for a vote, of all responses of a document)."""
+
+    rule: str
+    extracted: str | None
+    """The answer as read; None: no answer was found."""
+    correct: float
+    """1.0 right, 0.0 wrong; a task's own metric may give anything between."""
+    span: tuple[int, int] | None = None
+    """Where in the response the answer stands, [start, end) in characters."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number of the results table."""
+
+    task: str
+    rule: str
+    metric: str
+    value: float
+    standard_error: float | None
+    questions: int
+    samples: int
+    unextracted: int = 0
+    truncated: int = 0
+    errored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SampleScore:
+    """Every rule's verdict on one sample; a line of `scores.jsonl`. An errored sample has none."""
+
+    task: str
+    doc_id: int
+    doc_hash: str
+    repeat: int
+    verdicts: Mapping[str, Verdict]
+    truncated: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionScore:
+    """A question's samples and what the task's filter chains make of them together."""
+
+    task: str
+    doc_id: int
+    doc_hash: str
+    samples: tuple[SampleScore, ...]
+    answers: Mapping[str, Any]
+    """By filter name, the answer after the whole chain (for a vote: the elected one)."""
+    metrics: Mapping[str, float]
+    """By `metric,filter`; what cannot be computed (too few samples, all errored) is absent."""
