@@ -1,1 +1,1 @@
-
+"""Plan a run, journal it, resume it, show its progress."""

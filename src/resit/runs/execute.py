@@ -1,0 +1,147 @@
+"""Generate what a run owes, journaling each sample as it finishes."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from resit.jsonl import cannot_write
+from resit.models import Model
+from resit.records import Generation, Question
+from resit.runs.folder import RunFolder
+from resit.runs.identity import check_same
+from resit.runs.journal import AppendFile, JournalIndex, to_line
+from resit.runs.lock import FolderLock
+from resit.runs.plan import Desk, Plan
+from resit.runs.record import run_record
+
+
+class Observer(Protocol):
+    """Is told what happens; `resit.runs.progress` has the one for people."""
+
+    def started(self, total: int, reused: int) -> None: ...
+    def sample(self, question: Question, generation: Generation) -> None: ...
+    def note(self, text: str) -> None: ...
+    def finished(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one invocation did."""
+
+    planned: int
+    reused: int
+    generated: int
+    errored: int
+    interrupted: bool
+    seconds: float
+
+    @property
+    def error_share(self) -> float:
+        """Share of the planned samples that errored."""
+        return self.errored / self.planned if self.planned else 0.0
+
+
+def run(
+    plan: Plan, open_model: Callable[[], Model], path: Path, observer: Observer, about: Mapping[str, Any]
+) -> Outcome:
+    """Bring the run at `path` to what the plan asks, and return what that took.
+
+    The identity is checked before any file is touched. The model is opened only when something
+    is owed. `about` is kept in `run.json` beside the identity: what describes the run, not what
+    changes it.
+
+    Raises IdentityMismatch, UsageError (another writer) and what the model raises; finished
+    samples stay on file in every case.
+    """
+    folder = RunFolder(path)
+    recorded = folder.record()
+    identity = plan.identity()
+    if recorded is not None:
+        check_same(str(path), recorded["identity"], identity)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    with FolderLock(path):
+        folder.write_record(run_record(plan, identity, folder.record() or {}, about))
+        return _generate(plan, open_model, folder, observer)
+
+
+def _generate(plan: Plan, open_model: Callable[[], Model], folder: RunFolder, observer: Observer) -> Outcome:
+    began = time.monotonic()
+    with _open_files(folder) as (prompts, journal):
+        index = folder.index()
+        for problem in index.problems:
+            observer.note(problem)
+        desk = Desk(plan, folder, index, prompts)
+        reused = _reused(plan, index)
+        outcome = Outcome(plan.samples, reused, 0, 0, False, 0.0)
+        observer.started(plan.samples, reused)
+        try:
+            if reused < plan.samples:
+                outcome = _drain(outcome, desk, open_model, journal, observer)
+            else:
+                for _ in desk.requests():  # every question is on file, also when nothing is owed
+                    pass
+        finally:
+            observer.finished()
+    return replace(outcome, seconds=time.monotonic() - began)
+
+
+def _drain(
+    outcome: Outcome, desk: Desk, open_model: Callable[[], Model], journal: AppendFile, observer: Observer
+) -> Outcome:
+    generated = errored = 0
+    with open_model() as model, _interruptible(desk, observer):
+        for generation in model.generate(desk.requests()):
+            journal.append(to_line(generation))
+            generated += 1
+            errored += generation.error is not None
+            observer.sample(desk.question(generation.task, generation.doc_hash), generation)
+    return replace(outcome, generated=generated, errored=errored, interrupted=desk.closed)
+
+
+def _reused(plan: Plan, index: JournalIndex) -> int:
+    """Samples of the plan that are on file; those beyond a lowered limit are not counted."""
+    reused = 0
+    for task in plan.tasks:
+        for document in task.task.documents()[: task.planned]:
+            finished = index.finished(task.task.name, document.doc_hash)
+            reused += sum(repeat < task.repeats for repeat in finished)
+    return reused
+
+
+@contextlib.contextmanager
+def _open_files(folder: RunFolder) -> Iterator[tuple[AppendFile, AppendFile]]:
+    with contextlib.closing(AppendFile(folder.prompts)) as prompts:
+        with contextlib.closing(AppendFile(folder.generations)) as journal:
+            yield prompts, journal
+
+
+@contextlib.contextmanager
+def _interruptible(desk: Desk, observer: Observer) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) lets what is in flight finish; the second stops at once."""
+
+    def close(number: int, frame: FrameType | None) -> None:
+        if desk.closed:
+            raise KeyboardInterrupt
+        desk.closed = True
+        observer.note("finishing what is in flight; press Ctrl-C again to stop at once (nothing is lost)")
+
+    try:
+        before = {number: signal.signal(number, close) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: the caller handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

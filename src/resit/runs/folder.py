@@ -1,0 +1,100 @@
+"""A run is a folder: `run.json`, `prompts.jsonl`, `generations.jsonl`, and what is derived from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from resit import jsonl
+from resit.errors import UsageError
+from resit.records import Document, Message, Prompt, Question
+from resit.runs.journal import JournalIndex
+
+
+class RunFolder:
+    """Reading side of a run: its record, its questions, its samples."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.generations = path / "generations.jsonl"
+        self.prompts = path / "prompts.jsonl"
+        self._record = path / "run.json"
+
+    @classmethod
+    def existing(cls, path: Path) -> RunFolder:
+        """The run at a path; raises UsageError when there is none."""
+        folder = cls(path)
+        if folder.record() is None:
+            raise UsageError(
+                f"{path} is not a run folder: it has no run.json",
+                "name a folder that `resit run` or `resit import` wrote",
+            )
+        return folder
+
+    def record(self) -> dict[str, Any] | None:
+        """What `run.json` says, or None when there is no such file; UsageError when it is damaged."""
+        if not self._record.exists():
+            return None
+        try:
+            return jsonl.decode(self._record.read_bytes())
+        except ValueError as error:
+            raise UsageError(
+                f"{self._record} is damaged: {error}",
+                "restore it from a copy; the generations beside it are untouched",
+            ) from error
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Replace `run.json` in one step."""
+        text = json.dumps(record, ensure_ascii=False, indent=2) + "\n"
+        jsonl.write_atomic(self._record, text.encode("utf-8", "backslashreplace"))
+
+    def index(self) -> JournalIndex:
+        """Where every sample stands in `generations.jsonl`."""
+        return JournalIndex(self.generations)
+
+    def questions(self, task: str | None = None) -> Iterator[Question]:
+        """The questions asked so far, of one task or of all, in the order asked."""
+        if not self.prompts.exists():
+            return
+        for line in jsonl.read(self.prompts):
+            if line.value is not None and task in (None, line.value.get("task")):
+                yield question_from(line.value)
+
+
+def prompt_sha256(prompt: Prompt) -> str:
+    """SHA-256 of the prompt's text; of a chat, that of its messages' canonical JSON."""
+    text = prompt if isinstance(prompt, str) else json.dumps(_messages(prompt), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def question_to(question: Question) -> dict[str, Any]:
+    """The line of `prompts.jsonl` for a question."""
+    document, prompt, target = question.document, question.prompt, question.target
+    return {
+        "task": question.task,
+        "doc_id": document.doc_id,
+        "doc_hash": document.doc_hash,
+        "doc": dict(document.fields),
+        **({"prompt": prompt} if isinstance(prompt, str) else {"messages": _messages(prompt)}),
+        "target": target if isinstance(target, str) else list(target),
+        "prompt_sha256": prompt_sha256(prompt),
+    }
+
+
+def question_from(line: Mapping[str, Any]) -> Question:
+    """The question that a line of `prompts.jsonl` holds."""
+    target = line["target"]
+    messages = tuple(Message(**message) for message in line.get("messages", ()))
+    return Question(
+        task=line["task"],
+        document=Document(line["doc_id"], line["doc_hash"], line["doc"]),
+        prompt=line.get("prompt", messages),
+        target=target if isinstance(target, str) else tuple(target),
+    )
+
+
+def _messages(prompt: tuple[Message, ...]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in prompt]

@@ -1,0 +1,177 @@
+"""The journal: an append-only file of finished samples, the only thing between generating and scoring.
+
+See docs/design/journal.md for the format and what each kind of damage leads to.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from array import array
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from resit import jsonl
+from resit.errors import ResitError
+from resit.records import Generation
+
+SYNC_SECONDS = 5.0
+"""A crash of the machine (not of the process) may cost what was written in so many seconds."""
+
+_FIELDS = tuple(field.name for field in fields(Generation))
+_REQUIRED = ("task", "doc_id", "doc_hash", "repeat")
+
+
+class AppendFile:
+    """A file that only grows, line by line, and that a failed write does not damage.
+
+    Each line goes to the operating system in one write, so a killed process loses at most the line
+    it was writing. A torn last line from an earlier writer is cut off when the file is opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.torn_bytes = 0
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._length = jsonl.complete_length(path)
+            self.torn_bytes = os.fstat(self._file).st_size - self._length
+            if self.torn_bytes:
+                os.ftruncate(self._file, self._length)
+        except OSError as error:
+            raise jsonl.cannot_write(path, error) from error
+        self._synced = time.monotonic()
+
+    def append(self, value: dict[str, Any]) -> None:
+        """Add one line; a full disk raises ResitError and leaves the file as it was."""
+        line = jsonl.encode(value) + b"\n"
+        try:
+            written = os.write(self._file, line)
+            while written < len(line):  # a nearly full disk takes a part
+                written += os.write(self._file, line[written:])
+        except OSError as error:
+            os.ftruncate(self._file, self._length)
+            raise jsonl.cannot_write(self.path, error) from error
+        self._length += len(line)
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            self.sync()
+
+    def sync(self) -> None:
+        """Ask the disk to keep what was written."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise jsonl.cannot_write(self.path, error) from error
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        try:
+            self.sync()
+        finally:
+            os.close(self._file)
+
+
+def to_line(generation: Generation) -> dict[str, Any]:
+    """The journal's object for a sample; fields that are unknown are left out."""
+    values = ((name, getattr(generation, name)) for name in _FIELDS)
+    return {name: value for name, value in values if value is not None}
+
+
+def from_line(value: dict[str, Any]) -> Generation:
+    """The sample that a journal's object holds; ValueError when a field is missing or misshapen.
+
+    Fields of a later format are ignored, so that an older Resit can still score the run.
+    """
+    missing = [name for name in _REQUIRED if name not in value]
+    if missing:
+        raise ValueError(f"no {missing[0]!r}")
+    if not isinstance(value["repeat"], int) or not isinstance(value.get("text", ""), str):
+        raise ValueError("'repeat' must be a whole number and 'text' a string")
+    known = {name: item for name, item in value.items() if name in _FIELDS}
+    return Generation(**{"seed": 0, **known})
+
+
+class JournalIndex:
+    """Where each sample's line stands, in memory proportional to their number, not their text.
+
+    Of several lines for one sample the first that is not an error counts: a retried error is
+    healed, and nothing that is appended later changes a result.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[str] = []
+        self._offsets: dict[tuple[str, str], dict[int, int]] = {}
+        self._errored: dict[tuple[str, str], dict[int, int]] = {}
+        self._size = 0
+        if path.exists():
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Read the file (again) and note where every sample stands."""
+        self.problems, self._offsets, self._errored = [], {}, {}
+        for line in jsonl.read(self.path):
+            try:
+                if line.value is None:
+                    raise ValueError(line.problem)
+                self._note(from_line(line.value), line.offset)
+            except (ValueError, TypeError) as error:
+                self.problems.append(f"{self.path}, line {line.number}: {error}; the sample is owed again")
+        self._size = self.path.stat().st_size
+
+    def _note(self, generation: Generation, offset: int) -> None:
+        place = self._errored if generation.error else self._offsets
+        place.setdefault((generation.task, generation.doc_hash), {}).setdefault(generation.repeat, offset)
+
+    def finished(self, task: str, doc_hash: str) -> frozenset[int]:
+        """Repeats of a question that are on file without an error."""
+        return frozenset(self._offsets.get((task, doc_hash), ()))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._offsets.values()))
+
+    def count(self, task: str) -> int:
+        """Samples of a task that are on file without an error."""
+        return sum(len(repeats) for (name, _), repeats in self._offsets.items() if name == task)
+
+    def reader(self) -> JournalReader:
+        """Random access to the samples; use as a context manager."""
+        return JournalReader(self)
+
+    def offsets(self, task: str, doc_hash: str) -> array[int]:
+        """Byte offsets of a question's samples by rising repeat, errored ones where nothing better is."""
+        good = self._offsets.get((task, doc_hash), {})
+        merged = {**self._errored.get((task, doc_hash), {}), **good}
+        return array("q", (merged[repeat] for repeat in sorted(merged)))
+
+
+class JournalReader:
+    """Reads samples by question through a memory map, so that a large journal needs little memory."""
+
+    def __init__(self, index: JournalIndex) -> None:
+        self._index = index
+        self._map: mmap.mmap | None = None
+
+    def __enter__(self) -> JournalReader:
+        if self._index.path.exists() and self._index.path.stat().st_size:
+            with self._index.path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._map is not None:
+            self._map.close()
+
+    def samples(self, task: str, doc_hash: str) -> list[Generation]:
+        """A question's samples by rising repeat."""
+        return list(self._read(self._index.offsets(task, doc_hash)))
+
+    def _read(self, offsets: array[int]) -> Iterator[Generation]:
+        for offset in offsets:
+            if self._map is None:
+                raise ResitError(f"{self._index.path} is empty or gone, but had samples a moment ago")
+            end = self._map.find(b"\n", offset)
+            yield from_line(jsonl.decode(self._map[offset:end]))

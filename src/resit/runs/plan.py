@@ -1,0 +1,173 @@
+"""What a run is asked to do, and which samples it still owes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from math import ceil
+from typing import Any
+
+from resit.errors import IdentityMismatch, UsageError
+from resit.prompts import ChatOptions, questions
+from resit.records import Question, Request, Sampling
+from resit.runs.folder import RunFolder, prompt_sha256, question_to
+from resit.runs.identity import FORMAT, normalised, sample_seed
+from resit.runs.journal import AppendFile, JournalIndex
+from resit.tasks import Task
+
+DEFAULT_SEED = 1234
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A run's options, beside its model and tasks."""
+
+    seed: int = DEFAULT_SEED
+    fewshot_seed: int = DEFAULT_SEED
+    num_fewshot: int | None = None
+    gen_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    chat: ChatOptions | None = None
+    system_instruction: str | None = None
+    limit: int | float | None = None
+    """Questions per task: a number of them, or a share below 1."""
+    repeats: int | None = None
+    """Samples per question; None: as the task says."""
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit <= 0:
+            raise UsageError(f"--limit must be above 0, found {self.limit:g}")
+        if self.repeats is not None and self.repeats < 1:
+            raise UsageError(f"--repeats must be at least 1, found {self.repeats}")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """One task of a run with what the options make of it."""
+
+    task: Task
+    sampling: Sampling
+    repeats: int
+    documents: int
+    """Questions in the whole split."""
+    planned: int
+    """Questions that this run asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a run is asked to do; the model is known by its identity only."""
+
+    model: Mapping[str, Any]
+    settings: Settings
+    tasks: tuple[TaskPlan, ...]
+
+    @property
+    def samples(self) -> int:
+        """Samples of the finished run."""
+        return sum(task.planned * task.repeats for task in self.tasks)
+
+    def identity(self) -> dict[str, Any]:
+        """All that changes what is generated, as `run.json` keeps it; scheduling is no part of it."""
+        settings = self.settings
+        identity = {
+            "format": FORMAT,
+            "model": dict(self.model),
+            "seed": settings.seed,
+            "fewshot_seed": settings.fewshot_seed,
+            "num_fewshot": settings.num_fewshot,
+            "chat": None if settings.chat is None else asdict(settings.chat),
+            "system_instruction": settings.system_instruction,
+            "tasks": {
+                plan.task.name: {**plan.task.identity(), "sampling": asdict(plan.sampling)}
+                for plan in self.tasks
+            },
+        }
+        return dict(normalised(identity))
+
+
+def make_plan(model: Mapping[str, Any], tasks: list[Task], settings: Settings) -> Plan:
+    """The plan for a model's identity, tasks and options; loads the tasks' documents."""
+    return Plan(model, settings, tuple(_task_plan(task, settings) for task in tasks))
+
+
+def _task_plan(task: Task, settings: Settings) -> TaskPlan:
+    total = len(task.documents())
+    return TaskPlan(
+        task=task,
+        sampling=task.sampling(settings.gen_kwargs),
+        repeats=settings.repeats or task.repeats,
+        documents=total,
+        planned=_planned(total, settings.limit),
+    )
+
+
+def _planned(total: int, limit: int | float | None) -> int:
+    if limit is None:
+        return total
+    return min(total, ceil(total * limit) if limit < 1 else int(limit))
+
+
+class Desk:
+    """Hands out the requests that a run owes and keeps the question of each until it is answered.
+
+    Each question is on file in `prompts.jsonl` before its first request leaves.
+    """
+
+    def __init__(self, plan: Plan, folder: RunFolder, index: JournalIndex, prompts: AppendFile) -> None:
+        self._plan = plan
+        self._index = index
+        self._prompts = prompts
+        self._known = {
+            (question.task, question.document.doc_hash): prompt_sha256(question.prompt)
+            for question in folder.questions()
+        }
+        self._waiting: dict[tuple[str, str], tuple[Question, int]] = {}
+        self.closed = False
+        """Set to stop handing out requests; what is in flight may still come back."""
+
+    def requests(self) -> Iterator[Request]:
+        """The owed samples, question by question, a question's repeats side by side."""
+        for task in self._plan.tasks:
+            for question in self._questions(task):
+                finished = self._index.finished(question.task, question.document.doc_hash)
+                owed = [repeat for repeat in range(task.repeats) if repeat not in finished]
+                self._record(question)
+                if owed:
+                    self._waiting[question.task, question.document.doc_hash] = (question, len(owed))
+                for repeat in owed:
+                    if self.closed:
+                        return
+                    seed = sample_seed(self._plan.settings.seed, question.document.doc_hash, repeat)
+                    yield Request(question, repeat, task.sampling, seed)
+
+    def question(self, task: str, doc_hash: str) -> Question:
+        """The question of a sample that came back; forgotten after the last of its requests."""
+        question, left = self._waiting.pop((task, doc_hash))
+        if left > 1:
+            self._waiting[task, doc_hash] = (question, left - 1)
+        return question
+
+    def _questions(self, plan: TaskPlan) -> Iterator[Question]:
+        settings = self._plan.settings
+        return questions(
+            plan.task,
+            num_fewshot=settings.num_fewshot,
+            seed=settings.fewshot_seed,
+            chat=settings.chat,
+            system_instruction=settings.system_instruction,
+            limit=plan.planned,
+        )
+
+    def _record(self, question: Question) -> None:
+        key = (question.task, question.document.doc_hash)
+        line = question_to(question)
+        known = self._known.get(key)
+        if known is None:
+            self._prompts.append(line)
+            self._known[key] = line["prompt_sha256"]
+        elif known != line["prompt_sha256"]:
+            raise IdentityMismatch(
+                f"{self._prompts.path} has another prompt for {question.task} document "
+                f"{question.document.doc_id}: sha256 {known}, now {line['prompt_sha256']}",
+                "the task's code or data changed since; give this run another --output-path",
+            )

@@ -1,0 +1,59 @@
+"""`run.json`: what a run is, and what describes it."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+import resit
+from resit.runs.identity import digest
+from resit.runs.plan import Plan
+
+_EXPLAINING = ("xllamacpp", "torch", "transformers", "vllm", "aiohttp", "reasoning-gym")
+"""Packages whose version may explain a difference between two machines."""
+
+
+def run_record(
+    plan: Plan, identity: Mapping[str, Any], before: Mapping[str, Any], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The content of `run.json`; a run that grows keeps the tasks and sizes it had before."""
+    tasks = {**before.get("identity", {}).get("tasks", {}), **identity["tasks"]}
+    whole = {**identity, "tasks": tasks}
+    merged = {
+        key: {**before.get(key, {}), **value} if isinstance(value, Mapping) else value
+        for key, value in about.items()
+    }
+    return {
+        "resit": resit.__version__,
+        "created": before.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+        "digest": digest(whole),
+        "identity": whole,
+        "plan": _grown(plan, before.get("plan", {})),
+        **merged,
+        "environment": _environment(),
+    }
+
+
+def _grown(plan: Plan, before: Mapping[str, Any]) -> dict[str, Any]:
+    asked = dict(before)
+    for task in plan.tasks:
+        old = asked.get(task.task.name, {})
+        asked[task.task.name] = {
+            "documents": task.documents,
+            "questions": max(task.planned, old.get("questions", 0)),
+            "repeats": max(task.repeats, old.get("repeats", 0)),
+        }
+    return asked
+
+
+def _environment() -> dict[str, Any]:
+    versions = {}
+    for name in _EXPLAINING:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return {"python": sys.version.split()[0], "platform": platform.platform(), "packages": versions}
