@@ -100,5 +100,5 @@ def cannot_write(path: Path, error: OSError) -> ResitError:
     """The error for a full, read-only or vanished disk."""
     return ResitError(
         f"cannot write {path}: {error.strerror or error}",
-        "what was written before is intact; free space or fix the permissions, then run the same command again",
+        "what was written before is intact; free space or fix permissions, then run the same command again",
     )

@@ -1,7 +1,73 @@
-"""The command line: one file per verb."""
+"""The command line: one file per verb, which plugs the generating and the scoring half together."""
 
 from __future__ import annotations
 
+import os
+import sys
+
+import typer
+
+from resit.cli import run, score
+from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
+
+app = typer.Typer(
+    name="resit",
+    help="Make a language model resit its maths exam: GSM8K and questions it cannot have memorised, under "
+    "the published protocols, with honest statistics.",
+    epilog="Example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh --limit 16",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        # lm-eval spells --num_fewshot, most others --num-fewshot: both work
+        "token_normalize_func": lambda token: token.replace("_", "-"),
+    },
+)
+for verb in (run, score):
+    verb.register(app)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    debug: bool = typer.Option(False, "--debug", help="Show tracebacks and the backends' own logs."),
+) -> None:
+    if version:
+        import resit
+
+        typer.echo(resit.__version__)
+        raise typer.Exit
+
 
 def main() -> None:
-    """Run `resit`."""
+    """Run `resit`; `--debug` may stand anywhere on the line."""
+    debug = "--debug" in sys.argv[1:] or bool(os.environ.get("RESIT_DEBUG"))
+    if debug:
+        os.environ["RESIT_DEBUG"] = "1"
+        sys.argv[1:] = [word for word in sys.argv[1:] if word != "--debug"]
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # `resit … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(UNEXPECTED)
+    except ResitError as error:
+        if debug:
+            raise
+        _complain(str(error), error.hint)
+        sys.exit(error.exit_status)
+    except Exception as error:
+        if debug:
+            raise
+        _complain(
+            f"unexpected {type(error).__name__}: {error}", "this is a defect of Resit; --debug shows where"
+        )
+        sys.exit(UNEXPECTED)
+
+
+def _complain(message: str, hint: str) -> None:
+    text = f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))

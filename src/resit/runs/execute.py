@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -48,13 +48,11 @@ class Outcome:
         return self.errored / self.planned if self.planned else 0.0
 
 
-def run(
-    plan: Plan, open_model: Callable[[], Model], path: Path, observer: Observer, about: Mapping[str, Any]
-) -> Outcome:
+def run(plan: Plan, model: Model, path: Path, observer: Observer, about: Mapping[str, Any]) -> Outcome:
     """Bring the run at `path` to what the plan asks, and return what that took.
 
-    The identity is checked before any file is touched. The model is opened only when something
-    is owed. `about` is kept in `run.json` beside the identity: what describes the run, not what
+    The identity is checked before any file is touched. The model is asked, and closed, only when
+    something is owed. `about` is kept in `run.json` beside the identity: what describes the run, not what
     changes it.
 
     Raises IdentityMismatch, UsageError (another writer) and what the model raises; finished
@@ -71,10 +69,10 @@ def run(
         raise cannot_write(path, error) from error
     with FolderLock(path):
         folder.write_record(run_record(plan, identity, folder.record() or {}, about))
-        return _generate(plan, open_model, folder, observer)
+        return _generate(plan, model, folder, observer)
 
 
-def _generate(plan: Plan, open_model: Callable[[], Model], folder: RunFolder, observer: Observer) -> Outcome:
+def _generate(plan: Plan, model: Model, folder: RunFolder, observer: Observer) -> Outcome:
     began = time.monotonic()
     with _open_files(folder) as (prompts, journal):
         index = folder.index()
@@ -86,7 +84,7 @@ def _generate(plan: Plan, open_model: Callable[[], Model], folder: RunFolder, ob
         observer.started(plan.samples, reused)
         try:
             if reused < plan.samples:
-                outcome = _drain(outcome, desk, open_model, journal, observer)
+                outcome = _drain(outcome, desk, model, journal, observer)
             else:
                 for _ in desk.requests():  # every question is on file, also when nothing is owed
                     pass
@@ -95,11 +93,9 @@ def _generate(plan: Plan, open_model: Callable[[], Model], folder: RunFolder, ob
     return replace(outcome, seconds=time.monotonic() - began)
 
 
-def _drain(
-    outcome: Outcome, desk: Desk, open_model: Callable[[], Model], journal: AppendFile, observer: Observer
-) -> Outcome:
+def _drain(outcome: Outcome, desk: Desk, model: Model, journal: AppendFile, observer: Observer) -> Outcome:
     generated = errored = 0
-    with open_model() as model, _interruptible(desk, observer):
+    with model, _interruptible(desk, observer):
         for generation in model.generate(desk.requests()):
             journal.append(to_line(generation))
             generated += 1
@@ -120,9 +116,11 @@ def _reused(plan: Plan, index: JournalIndex) -> int:
 
 @contextlib.contextmanager
 def _open_files(folder: RunFolder) -> Iterator[tuple[AppendFile, AppendFile]]:
-    with contextlib.closing(AppendFile(folder.prompts)) as prompts:
-        with contextlib.closing(AppendFile(folder.generations)) as journal:
-            yield prompts, journal
+    with (
+        contextlib.closing(AppendFile(folder.prompts)) as prompts,
+        contextlib.closing(AppendFile(folder.generations)) as journal,
+    ):
+        yield prompts, journal
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from resit.records import Question, Request, Sampling
 from resit.runs.folder import RunFolder, prompt_sha256, question_to
 from resit.runs.identity import FORMAT, normalised, sample_seed
 from resit.runs.journal import AppendFile, JournalIndex
-from resit.tasks import Task
+from resit.tasks import Task, protocol
 
 DEFAULT_SEED = 1234
 
@@ -74,20 +74,45 @@ class Plan:
             "model": dict(self.model),
             "seed": settings.seed,
             "fewshot_seed": settings.fewshot_seed,
-            "num_fewshot": settings.num_fewshot,
             "chat": None if settings.chat is None else asdict(settings.chat),
             "system_instruction": settings.system_instruction,
             "tasks": {
-                plan.task.name: {**plan.task.identity(), "sampling": asdict(plan.sampling)}
+                plan.task.name: _asked({**plan.task.identity(), "sampling": asdict(plan.sampling)})
                 for plan in self.tasks
             },
         }
         return dict(normalised(identity))
 
+    def protocols(self) -> dict[str, dict[str, Any]]:
+        """By task, all that two runs must share for their scores to be comparable; the questions are no part."""
+        settings = self.settings
+        shared = {
+            "fewshot_seed": settings.fewshot_seed,
+            "chat": None if settings.chat is None else asdict(settings.chat),
+            "system_instruction": settings.system_instruction,
+        }
+        return {
+            plan.task.name: _asked({**protocol(plan.task), **shared, "sampling": asdict(plan.sampling)})
+            for plan in self.tasks
+        }
+
 
 def make_plan(model: Mapping[str, Any], tasks: list[Task], settings: Settings) -> Plan:
     """The plan for a model's identity, tasks and options; loads the tasks' documents."""
-    return Plan(model, settings, tuple(_task_plan(task, settings) for task in tasks))
+    return Plan(model, settings, tuple(_task_plan(_overridden(task, settings), settings) for task in tasks))
+
+
+def _asked(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with the resolved sampling alone, and without the number of repeats, which may grow."""
+    kept = {key: value for key, value in record.items() if key not in ("generation_kwargs", "repeats")}
+    return dict(normalised(kept))
+
+
+def _overridden(task: Task, settings: Settings) -> Task:
+    """The task with the command line's number of exemplars; as in lm-eval, a file's 0 stands."""
+    if settings.num_fewshot is None or task.config.num_fewshot == 0:
+        return task
+    return Task(task.config.model_copy(update={"num_fewshot": settings.num_fewshot}), task.source)
 
 
 def _task_plan(task: Task, settings: Settings) -> TaskPlan:
@@ -151,7 +176,6 @@ class Desk:
         settings = self._plan.settings
         return questions(
             plan.task,
-            num_fewshot=settings.num_fewshot,
             seed=settings.fewshot_seed,
             chat=settings.chat,
             system_instruction=settings.system_instruction,

@@ -1,0 +1,82 @@
+"""Option values that are more than one word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from resit.errors import UsageError
+
+
+def names(text: str) -> list[str]:
+    """The names of a comma-separated list."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def settings(option: str, text: str) -> dict[str, Any]:
+    """`k=v,…` or a JSON object as a mapping; values are read as YAML scalars (1, 0.5, true, text)."""
+    text = text.strip()
+    if text.startswith("{"):
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"{option}: expected a JSON object, found {text!r} ({error})") from None
+        return dict(value)
+    return dict(_pair(option, item) for item in text.split(",") if item.strip())
+
+
+def _pair(option: str, item: str) -> tuple[str, Any]:
+    key, equals, value = item.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(
+            f"{option}: expected key=value, found {item!r}",
+            f'a value that holds a comma needs the JSON form: {option} \'{{"until": ["a,b"]}}\'',
+        )
+    return key.strip(), yaml.safe_load(value) if value.strip() else value
+
+
+def seeds(text: str) -> tuple[int, int]:
+    """(sampling seed, exemplar seed) of `--seed`: one number for both, or four as lm-eval has them."""
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        numbers = [int(part) for part in parts if part.lower() != "none"]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(parts) or len(parts) not in (1, 4):
+        raise UsageError(f"--seed: expected one whole number, or four separated by commas, found {text!r}")
+    return numbers[0], numbers[-1]
+
+
+def concurrency(text: str) -> int | None:
+    """Samples in flight from `--batch-size`; None for auto."""
+    if text.startswith("auto"):
+        return None
+    if not text.isdigit() or int(text) < 1:
+        raise UsageError(f"--batch-size: expected a whole number above 0, or auto, found {text!r}")
+    return int(text)
+
+
+def limit(value: float | None) -> int | float | None:
+    """`--limit` as a count where it is whole."""
+    return int(value) if value is not None and value >= 1 and value.is_integer() else value
+
+
+def folder_name(model: str, identity: Mapping[str, Any]) -> str:
+    """The default folder of a run: its model, and eight digits of what else decides it but its tasks."""
+    from resit.runs.identity import digest
+
+    readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in model).strip("-.") or "model"
+    return f"{readable[-60:]}-{digest({**identity, 'tasks': {}})[:8]}"
+
+
+def boolean(option: str, text: str) -> bool | None:
+    """A flag that takes a value, as lm-eval's does; None when it was not given."""
+    if not text:
+        return None
+    value = yaml.safe_load(text)
+    if not isinstance(value, bool):
+        raise UsageError(f"{option}: expected true or false, found {text!r}")
+    return value

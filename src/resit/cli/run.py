@@ -1,0 +1,130 @@
+"""`resit run`: generate and score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLE = "Example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm8k --limit 16"
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", "-M", help="Backend: llamacpp, openai-completions, openai-chat, scripted, replay."
+    ),
+]
+ModelArgs = Annotated[
+    str, typer.Option("--model-args", "-a", help="The backend's settings: k=v,… or a JSON object.")
+]
+Tasks = Annotated[
+    str, typer.Option("--tasks", "-t", help="Tasks, tags, YAML files or lm-eval:NAME, comma-separated.")
+]
+Limit = Annotated[
+    float | None, typer.Option("--limit", "-L", help="Questions per task; below 1: a share of them.")
+]
+NumFewshot = Annotated[
+    int | None,
+    typer.Option("--num-fewshot", "-f", min=0, help="Exemplars per prompt, not the task's number."),
+]
+Repeats = Annotated[
+    int | None, typer.Option("--repeats", help="Samples per question, not the task's number.")
+]
+GenKwargs = Annotated[
+    str, typer.Option("--gen-kwargs", help="Sampling settings over the task's: k=v,… or a JSON object.")
+]
+ApplyChatTemplate = Annotated[
+    bool, typer.Option("--apply-chat-template", help="Ask through the model's chat template.")
+]
+FewshotAsMultiturn = Annotated[
+    str,
+    typer.Option(
+        "--fewshot-as-multiturn", metavar="BOOL", help="Exemplars as chat turns; with a template: true."
+    ),
+]
+SystemInstruction = Annotated[
+    str | None, typer.Option("--system-instruction", help="Text before everything else.")
+]
+Seed = Annotated[
+    str,
+    typer.Option("--seed", help="Of sampling and exemplars; of lm-eval's four the fourth is the exemplars'."),
+]
+IncludePath = Annotated[Path | None, typer.Option("--include-path", help="Folder with your own task files.")]
+BatchSize = Annotated[
+    str, typer.Option("--batch-size", "-b", help="Samples in flight, or auto; changes the speed only.")
+]
+OutputPath = Annotated[
+    Path | None,
+    typer.Option("--output-path", "-o", help="The run's folder; else one below runs/ by its identity."),
+]
+MaxErrorShare = Annotated[
+    float, typer.Option("--max-error-share", help="Exit status 5 when more of the samples errored.")
+]
+TrustTaskCode = Annotated[
+    bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="run", epilog=EXAMPLE)(run)
+
+
+def run(
+    model: Model = "",
+    model_args: ModelArgs = "",
+    tasks: Tasks = "",
+    limit: Limit = None,
+    num_fewshot: NumFewshot = None,
+    repeats: Repeats = None,
+    gen_kwargs: GenKwargs = "",
+    apply_chat_template: ApplyChatTemplate = False,
+    fewshot_as_multiturn: FewshotAsMultiturn = "",
+    system_instruction: SystemInstruction = None,
+    seed: Seed = "1234",
+    include_path: IncludePath = None,
+    batch_size: BatchSize = "auto",
+    output_path: OutputPath = None,
+    max_error_share: MaxErrorShare = 0.01,
+    trust_task_code: TrustTaskCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Generate what the tasks ask of a model, and score it.
+
+    Each finished sample is on disk at once. The same command again continues where the last one
+    stopped; a larger --limit, more --repeats or another task reuse what is there.
+    """
+    from resit.cli import options
+    from resit.cli.launch import Launch, launch
+    from resit.prompts import chat_options
+    from resit.runs.plan import Settings
+
+    sampling_seed, fewshot_seed = options.seeds(seed)
+    settings = Settings(
+        seed=sampling_seed,
+        fewshot_seed=fewshot_seed,
+        num_fewshot=num_fewshot,
+        gen_kwargs=options.settings("--gen-kwargs", gen_kwargs),
+        chat=chat_options(
+            apply_chat_template, options.boolean("--fewshot-as-multiturn", fewshot_as_multiturn)
+        ),
+        system_instruction=system_instruction,
+        limit=options.limit(limit),
+        repeats=repeats,
+    )
+    launch(
+        Launch(
+            model=model,
+            model_args=model_args,
+            tasks=options.names(tasks),
+            settings=settings,
+            include_path=include_path,
+            concurrency=options.concurrency(batch_size),
+            output_path=output_path,
+            max_error_share=max_error_share,
+            trust_task_code=trust_task_code,
+            as_json=as_json,
+        )
+    )

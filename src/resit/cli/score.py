@@ -1,0 +1,38 @@
+"""`resit score`: grade stored samples again, without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLE = "Example: resit score runs/smollm2-135m-1a2b3c4d --tasks gsm8k"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="score", epilog=EXAMPLE)(score)
+
+
+def score(
+    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    tasks: Annotated[
+        str, typer.Option("--tasks", "-t", help="Only these of its tasks, comma-separated.")
+    ] = "",
+    trust_task_code: Annotated[
+        bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")] = False,
+) -> None:
+    """Score a run's stored samples by its tasks' rules as they are now.
+
+    Needs no model, tokenizer or network; change a rule in a task file and run it again.
+    """
+    from resit.cli import options
+    from resit.cli.scoring import recorded_rules, score_folder, show
+    from resit.runs.folder import RunFolder
+
+    folder = RunFolder.existing(run)
+    results = score_folder(folder, recorded_rules(folder, options.names(tasks), trust_task_code))
+    show(run, results, as_json)

@@ -1,0 +1,113 @@
+"""Where the two halves meet: a run's stored samples go through the grading rules into its results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from resit.errors import ResitError, UsageError
+from resit.grading import score_question, score_task
+from resit.records import Generation, Question, QuestionScore, ScoringRules, Verdict
+from resit.reports.results import TaskTally, build_results, write_results
+from resit.reports.scores import scores_file
+from resit.runs.folder import RunFolder
+from resit.runs.journal import JournalIndex
+from resit.runs.rules import rules_from
+
+
+def score_folder(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> dict[str, Any]:
+    """Score every stored sample of the tasks in `rules`, write the derived files, return the results.
+
+    Memory follows the number of samples, not their text. Raises UsageError when nothing is stored.
+    """
+    record = folder.record() or {}
+    index = folder.index()
+    tallies: dict[str, TaskTally] = {}
+    with scores_file(folder.path) as add_line:
+        for task, task_rules in rules.items():
+            for score in _scores(folder, index, task, task_rules):
+                tallies.setdefault(task, TaskTally()).add(score)
+                for sample in score.samples:
+                    add_line(sample)
+    if not tallies:
+        raise UsageError(f"{folder.path} holds no samples of {', '.join(rules)}", "run it first")
+    results = build_results(record, tallies, rules)
+    write_results(folder.path, results)
+    return results
+
+
+def _scores(
+    folder: RunFolder, index: JournalIndex, task: str, rules: ScoringRules
+) -> Iterable[QuestionScore]:
+    with index.reader() as reader:
+        pairs = (
+            (question, reader.samples(task, question.document.doc_hash))
+            for question in folder.questions(task)
+        )
+        yield from score_task((pair for pair in pairs if pair[1]), rules)
+
+
+def recorded_rules(
+    folder: RunFolder, only: Iterable[str] = (), trust: bool = False
+) -> dict[str, ScoringRules]:
+    """The rules of a run's tasks as their files say now, or as recorded where the file cannot be had.
+
+    Raises UsageError for a task that the run does not hold.
+    """
+    about = (folder.record() or {}).get("tasks", {})
+    unknown = [name for name in only if name not in about]
+    if unknown:
+        raise UsageError(
+            f"{folder.path} has no task {unknown[0]!r}", f"it holds {', '.join(about) or 'no task at all'}"
+        )
+    return {name: _rules(name, about[name], trust) for name in only or about}
+
+
+def _rules(name: str, about: Mapping[str, Any], trust: bool) -> ScoringRules:
+    from resit.tasks import load
+
+    for reference in (about.get("source", ""), name):
+        try:
+            found = [task.rules for task in load([reference], trust_task_code=trust) if task.name == name]
+        except ResitError:
+            continue
+        if found:
+            return found[0]
+    if about["rules"]["needs_code"]:
+        raise UsageError(
+            f"task {name!r} is scored by its own Python, and {about.get('source')} cannot be loaded",
+            "restore the file and pass --trust-task-code",
+        )
+    return rules_from(about["rules"])
+
+
+def judge(rules: Mapping[str, ScoringRules]) -> Any:
+    """A function from (question, generation) to the verdict that the progress line shows."""
+
+    def verdict(question: Question, generation: Generation) -> Verdict:
+        score = score_question(question, [generation], rules[question.task])
+        verdicts = score.samples[0].verdicts
+        first = next(iter(verdicts), "")
+        return verdicts.get("robust") or verdicts.get(first) or Verdict("none", None, 0.0)
+
+    return verdict
+
+
+def show(folder: Path, results: Mapping[str, Any], as_json: bool) -> None:
+    """Print the results: the table and where the run lies, or `results.json` as one object."""
+    if as_json:
+        typer.echo(json.dumps(results, ensure_ascii=True))
+        return
+    from rich.console import Console
+
+    from resit.reports.table import footnotes, results_table
+
+    console = Console()
+    console.print(results_table(results))
+    for line in footnotes(results):
+        console.print(line, markup=False, highlight=False)
+    console.print(f"run: {folder}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,185 @@
+"""`results.json`: the table of a run, in lm-eval's shape, with what lm-eval leaves out under `resit`.
+
+It is derived from `run.json` and the journal alone and holds no clock time, so that an interrupted
+and resumed run ends with the same bytes as one that was left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from resit import jsonl
+from resit.errors import UsageError
+from resit.records import QuestionScore, SampleScore, ScoringRules
+from resit.stats import bounded_mean_interval, clustered_standard_error, standard_error, wilson_interval
+
+FILE = "results.json"
+
+
+@dataclass(slots=True)
+class RuleTally:
+    """One rule's verdicts on the samples of a task."""
+
+    questions: list[list[float]] = field(default_factory=list)
+    """One list a question: the verdicts on its measured samples."""
+    unextracted: int = 0
+
+    def add(self, samples: Iterable[SampleScore], rule: str) -> None:
+        """Count a question's measured samples."""
+        verdicts = [sample.verdicts[rule] for sample in samples if rule in sample.verdicts]
+        if verdicts:
+            self.questions.append([verdict.correct for verdict in verdicts])
+            self.unextracted += sum(verdict.extracted is None for verdict in verdicts)
+
+    def summary(self) -> dict[str, Any]:
+        """Score with interval: Wilson's for one sample a question, clustered by question for several."""
+        samples = sum(map(len, self.questions))
+        means = [math.fsum(scores) / len(scores) for scores in self.questions]
+        single = all(len(scores) == 1 for scores in self.questions)
+        score = math.fsum(value for scores in self.questions for value in scores) / samples
+        summary = {
+            "score": score,
+            "standard_error": clustered_standard_error(self.questions) if len(means) > 1 else None,
+            "questions": len(means),
+            "samples": samples,
+            "unextracted": self.unextracted,
+        }
+        if single and all(mean in (0.0, 1.0) for mean in means):
+            low, high = wilson_interval(sum(means), len(means))
+            return {**summary, "ci_low": low, "ci_high": high, "interval": "wilson"}
+        if len(means) > 1 and all(0 <= mean <= 1 for mean in means):
+            low, high = bounded_mean_interval(means)
+            return {**summary, "ci_low": low, "ci_high": high, "interval": "clustered by question"}
+        return summary
+
+
+@dataclass(slots=True)
+class TaskTally:
+    """All that the table says of a task, gathered question by question."""
+
+    rules: dict[str, RuleTally] = field(default_factory=dict)
+    metrics: dict[str, list[float]] = field(default_factory=dict)
+    questions: int = 0
+    samples: int = 0
+    truncated: int = 0
+    errored: int = 0
+
+    def add(self, score: QuestionScore) -> None:
+        """Count one question."""
+        measured = [sample for sample in score.samples if sample.error is None]
+        self.questions += bool(measured)
+        self.samples += len(measured)
+        self.errored += len(score.samples) - len(measured)
+        self.truncated += sum(sample.truncated for sample in measured)
+        for rule in dict.fromkeys(name for sample in measured for name in sample.verdicts):
+            self.rules.setdefault(rule, RuleTally()).add(measured, rule)
+        for key, value in score.metrics.items():
+            self.metrics.setdefault(key, []).append(value)
+
+
+def build_results(
+    record: Mapping[str, Any], tallies: Mapping[str, TaskTally], rules: Mapping[str, ScoringRules]
+) -> dict[str, Any]:
+    """The content of `results.json`: `record` is `run.json`, the tallies are those of the scored tasks."""
+    tasks = record["identity"]["tasks"]
+    about = {name: record.get("tasks", {}).get(name, {}) for name in tallies}
+    return {
+        "results": {name: _lm_eval_scores(name, tally, about[name]) for name, tally in tallies.items()},
+        "group_subtasks": {name: [] for name in tallies},
+        "configs": {name: about[name].get("config", {}) for name in tallies},
+        "versions": {name: about[name].get("version") for name in tallies},
+        "n-shot": {name: about[name].get("num_fewshot") for name in tallies},
+        "higher_is_better": {name: _directions(rules[name]) for name in tallies},
+        "n-samples": {name: _sizes(record, name, tally) for name, tally in tallies.items()},
+        "config": _config(record),
+        "resit": {
+            "version": record["resit"],
+            "format": record["identity"]["format"],
+            "digest": record["digest"],
+            "tasks": {
+                name: _task_summary(name, tally, record, rules[name], about[name])
+                for name, tally in tallies.items()
+                if name in tasks
+            },
+        },
+    }
+
+
+def _lm_eval_scores(name: str, tally: TaskTally, about: Mapping[str, Any]) -> dict[str, Any]:
+    scores: dict[str, Any] = {"name": name, "alias": about.get("alias", name), "sample_len": tally.questions}
+    for key, values in tally.metrics.items():
+        metric, _, filter_name = key.partition(",")
+        scores[key] = math.fsum(values) / len(values)
+        error = standard_error(values) if len(values) > 1 else "N/A"
+        scores[f"{metric}_stderr,{filter_name}"] = error
+    return scores
+
+
+def _directions(rules: ScoringRules) -> dict[str, bool]:
+    return {metric.name: metric.higher_is_better for metric in rules.metrics}
+
+
+def _sizes(record: Mapping[str, Any], name: str, tally: TaskTally) -> dict[str, int]:
+    original = record.get("plan", {}).get(name, {}).get("documents", tally.questions)
+    return {"original": original, "effective": tally.questions}
+
+
+def _config(record: Mapping[str, Any]) -> dict[str, Any]:
+    identity, model = record["identity"], record.get("model", {})
+    return {
+        "model": model.get("kind"),
+        "model_args": model.get("args"),
+        "model_name": model.get("name"),
+        "random_seed": identity.get("seed"),
+        "fewshot_seed": identity.get("fewshot_seed"),
+        "system_instruction": identity.get("system_instruction"),
+        "apply_chat_template": identity.get("chat") is not None,
+    }
+
+
+def _task_summary(
+    name: str, tally: TaskTally, record: Mapping[str, Any], rules: ScoringRules, about: Mapping[str, Any]
+) -> dict[str, Any]:
+    plan = record.get("plan", {}).get(name, {})
+    planned = plan.get("questions", tally.questions) * plan.get("repeats", 1)
+    return {
+        "protocol_digest": about.get("protocol_digest"),
+        "protocol": about.get("protocol"),
+        "headline": headline(rules, tally),
+        "questions": {"planned": plan.get("questions", tally.questions), "scored": tally.questions},
+        "samples": {
+            "planned": planned,
+            "scored": tally.samples,
+            "errored": tally.errored,
+            "missing": max(0, planned - tally.samples - tally.errored),
+            "truncated": tally.truncated,
+        },
+        "rules": {rule: counts.summary() for rule, counts in tally.rules.items()},
+    }
+
+
+def headline(rules: ScoringRules, tally: TaskTally) -> str:
+    """The `metric,filter` that the task is quoted by."""
+    return rules.headline or next(iter(tally.metrics), "")
+
+
+def write_results(run: Path, results: Mapping[str, Any]) -> None:
+    """Replace the run's `results.json` in one step."""
+    text = json.dumps(results, ensure_ascii=False, indent=2) + "\n"
+    jsonl.write_atomic(run / FILE, text.encode("utf-8", "backslashreplace"))
+
+
+def read_results(run: Path) -> dict[str, Any]:
+    """The run's `results.json`; UsageError when it has not been scored or is damaged."""
+    path = run / FILE
+    try:
+        return jsonl.decode(path.read_bytes())
+    except FileNotFoundError:
+        raise UsageError(f"{run} has no {FILE}", f"score it first: resit score {run}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is damaged: {error}", f"rebuild it: resit score {run}") from error

@@ -1,0 +1,75 @@
+"""The results table on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+
+
+def results_table(results: Mapping[str, Any]) -> Table:
+    """One row per task and rule: score, standard error, interval, and how far to trust it.
+
+    First the task's own metrics, as lm-eval prints them, then the rules that Resit sets beside them.
+    """
+    table = Table(title=None, show_edge=False, pad_edge=False, box=None, header_style="bold")
+    table.add_column("Task", overflow="fold")
+    table.add_column("Rule", overflow="fold")
+    for name in ("n-shot", "Score", "± SE", "95 % interval", "Questions", "Samples", "Unextracted"):
+        table.add_column(name, justify="right")
+    for name, summary in results["resit"]["tasks"].items():
+        shots = results["n-shot"].get(name)
+        for label, cells in _rows(results["results"][name], summary):
+            table.add_row(name, label, "" if shots is None else str(shots), *cells)
+    return table
+
+
+def _rows(scores: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    rules = summary["rules"]
+    shown = set()
+    for key, value in scores.items():
+        metric, comma, filter_name = key.partition(",")
+        if not comma or metric.endswith("_stderr"):
+            continue
+        rule = rules.get(filter_name)
+        plain = rule is not None and metric == "exact_match" and rule["score"] == value
+        shown.add(filter_name)
+        star = " *" if key == summary["headline"] else ""
+        label = filter_name if metric == "exact_match" else f"{filter_name} {metric}"
+        if plain and rule is not None:
+            yield label + star, _cells(rule)
+        else:
+            error = scores.get(f"{metric}_stderr,{filter_name}")
+            count = str(summary["questions"]["scored"])
+            yield (
+                label + star,
+                [f"{value:.4f}", _number(error), "", count, str(summary["samples"]["scored"]), ""],
+            )
+    for name, rule in rules.items():
+        if name not in shown:
+            yield name, _cells(rule)
+
+
+def _cells(rule: Mapping[str, Any]) -> list[str]:
+    interval = f"{rule['ci_low']:.4f}-{rule['ci_high']:.4f}" if "ci_low" in rule else ""
+    counts = [str(rule[name]) for name in ("questions", "samples", "unextracted")]
+    return [f"{rule['score']:.4f}", _number(rule["standard_error"]), interval, *counts]
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else "N/A"
+
+
+def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence for each task whose samples are not all there, and what the star means."""
+    for name, summary in results["resit"]["tasks"].items():
+        samples = summary["samples"]
+        for count, what in (
+            (samples["missing"], "not generated yet"),
+            (samples["errored"], "errored (excluded, owed again)"),
+            (samples["truncated"], "cut at the token limit"),
+        ):
+            if count:
+                yield f"{name}: {count} of {samples['planned']} samples {what}"
+    yield "* the score that the task is quoted by"

@@ -1,0 +1,40 @@
+"""What `run.json` tells of a run beside its identity: enough to score and report it without the task files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from resit.runs.identity import digest, normalised
+from resit.runs.plan import Plan, TaskPlan
+from resit.runs.rules import rules_to
+
+_SECRET = ("key", "token", "secret", "password", "auth", "header")
+
+
+def about_run(plan: Plan, kind: str, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The describing part of `run.json`; arguments that look like secrets are left out."""
+    protocols = plan.protocols()
+    shown = {key: value for key, value in args.items() if not _is_secret(key)}
+    return {
+        "model": {"kind": kind, "name": name, "args": normalised(shown)},
+        "tasks": {task.task.name: _about_task(task, protocols[task.task.name]) for task in plan.tasks},
+    }
+
+
+def _is_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _SECRET)
+
+
+def _about_task(plan: TaskPlan, protocol: Mapping[str, Any]) -> dict[str, Any]:
+    config = plan.task.config
+    return {
+        "alias": config.task_alias or config.task,
+        "version": (config.metadata or {}).get("version"),
+        "num_fewshot": config.num_fewshot or 0,
+        "source": plan.task.source,
+        "config": config.model_dump(mode="json", exclude_defaults=True, exclude={"resit"}, fallback=str),
+        "protocol": dict(protocol),
+        "protocol_digest": digest(protocol),
+        "rules": rules_to(plan.task.rules),
+    }
