@@ -1,0 +1,142 @@
+"""A task's rows: the documents that are asked and the pool that exemplars are drawn from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resit import assets
+from resit.errors import UsageError
+from resit.records import Document
+from resit.tasks.dialect import AssetExemplars, DatasetExemplars, TaskConfig
+from resit.tasks.files import Place, parse
+from resit.tasks.functions import Function
+from resit.tasks.rowset import Row, RowSet
+
+HARMLESS = ("trust_remote_code",)
+"""`dataset_kwargs` that change how `datasets` loads, never what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Exemplars to choose from, in order."""
+
+    rows: Sequence[Mapping[str, Any]]
+    source: Mapping[str, Any]
+    """Where they come from, for the run's identity."""
+    holds_documents: bool
+    """They come from the split that is asked, so that a document must be kept out of its own exemplars."""
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the rows, in order."""
+        return rows_sha256(self.rows)
+
+
+def rows_sha256(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Digest of rows: the sha256 of their JSON lines, keys in column order."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(
+            json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n"
+        )
+    return digest.hexdigest()
+
+
+def doc_hash(fields: Mapping[str, Any]) -> str:
+    """lm-eval's `doc_hash`: sha256 of the row as JSON, indented by two."""
+    text = json.dumps(dict(fields), indent=2, default=str, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def documents(config: TaskConfig, where: object) -> list[Document]:
+    """The split that is asked, processed, in order. Raises UsageError where the task names no split."""
+    split = config.asked_split
+    if split is None:
+        raise UsageError(f"{where}: task {config.task!r} names neither a test_split nor a validation_split")
+    found: list[Document] = []
+    seen: Counter[str] = Counter()
+    for doc_id, row in enumerate(_processed(split_rows(config, split, where), config.process_docs, where)):
+        digest = doc_hash(row)
+        seen[digest] += 1
+        unique = digest if seen[digest] == 1 else f"{digest}#{seen[digest]}"
+        found.append(Document(doc_id, unique, row))
+    return found
+
+
+def split_rows(config: TaskConfig, split: str, where: object) -> list[Row]:
+    """The rows of one split of the task's data set, as published."""
+    if config.custom_dataset is not None:
+        return _custom(config.custom_dataset, config, split, where)
+    if config.dataset_path is None:
+        raise UsageError(f"{where}: task {config.task!r} has no dataset_path")
+    options = {k: v for k, v in (config.dataset_kwargs or {}).items() if k not in HARMLESS}
+    return assets.rows(config.dataset_path, config.dataset_name, split, **options)
+
+
+def _custom(function: Function, config: TaskConfig, split: str, where: object) -> list[Row]:
+    splits = function(**(config.metadata or {}), **(config.dataset_kwargs or {}))
+    if not isinstance(splits, Mapping) or split not in splits:
+        raise UsageError(f"{where}: custom_dataset {function.name} gives no split {split!r}")
+    return [dict(row) for row in splits[split]]
+
+
+def _processed(rows: list[Row], function: Function | None, where: object) -> list[Row]:
+    if function is None:
+        return rows
+    result = list(function(RowSet(rows)))
+    if not all(isinstance(row, dict) for row in result):
+        raise UsageError(f"{where}: process_docs {function.name} must give rows, that is, mappings")
+    return result
+
+
+def exemplar_pool(config: TaskConfig, where: object) -> Pool:
+    """What exemplars are drawn from, in lm-eval's order of precedence, Resit's own sources first."""
+    source = config.resit.exemplars
+    if isinstance(source, AssetExemplars):
+        return _pool(_asset_exemplars(source), source.model_dump(), False)
+    if isinstance(source, DatasetExemplars):
+        rows = assets.rows(source.dataset_path, source.dataset_name, source.split)
+        return _pool(rows, source.model_dump(), False)
+    same = config.shot_split == config.test_split
+    samples = config.fewshot_config.samples
+    if config.shot_split is None and samples is not None:
+        return _samples_pool(samples, same, where)
+    split = config.shot_split or config.training_split or config.validation_split or config.test_split
+    if split is None:
+        raise UsageError(f"{where}: task {config.task!r} names no split or samples to take exemplars from")
+    rows = _processed(split_rows(config, split, where), config.for_shots("process_docs"), where)
+    return _pool(
+        rows, {"dataset_path": config.dataset_path, "dataset_name": config.dataset_name, "split": split}, same
+    )
+
+
+def _pool(rows: Sequence[Row], source: Mapping[str, Any], holds_documents: bool) -> Pool:
+    return Pool(rows, source, holds_documents)
+
+
+def _samples_pool(samples: Function | list[Row], same: bool, where: object) -> Pool:
+    if not isinstance(samples, Function):
+        return _pool(samples, {"samples": "in the task file"}, same)
+    rows = samples()
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(
+            f"{where}: samples {samples.name} must give a list of rows, found {type(rows).__name__}"
+        )
+    return _pool(rows, {"samples": samples.name, "sha256": samples.sha256}, same)
+
+
+def _asset_exemplars(source: AssetExemplars) -> list[Row]:
+    path = assets.fetch(source.asset, source.file)
+    value: Any = parse(Place(str(path)))
+    for key in filter(None, source.at.split(".")):
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise UsageError(
+            f"{path}: expected a list of exemplars at {source.at!r}, found {type(value).__name__}"
+        )
+    return value
