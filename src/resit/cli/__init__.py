@@ -14,7 +14,7 @@ app = typer.Typer(
     name="resit",
     help="Make a language model resit its maths exam: GSM8K and questions it cannot have memorised, under "
     "the published protocols, with honest statistics.",
-    epilog="Example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh --limit 16",
+    epilog="Example: resit run -M llamacpp -a pretrained=smollm2-135m -t gsm_fresh --limit 16",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

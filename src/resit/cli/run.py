@@ -11,9 +11,7 @@ EXAMPLE = "Example: resit run --model llamacpp --model-args pretrained=smollm2-1
 
 Model = Annotated[
     str,
-    typer.Option(
-        "--model", "-M", help="Backend: llamacpp, openai-completions, openai-chat, scripted, replay."
-    ),
+    typer.Option("--model", "-M", help="llamacpp, openai-completions, openai-chat, scripted or replay."),
 ]
 ModelArgs = Annotated[
     str, typer.Option("--model-args", "-a", help="The backend's settings: k=v,… or a JSON object.")
@@ -26,11 +24,9 @@ Limit = Annotated[
 ]
 NumFewshot = Annotated[
     int | None,
-    typer.Option("--num-fewshot", "-f", min=0, help="Exemplars per prompt, not the task's number."),
+    typer.Option("--num-fewshot", "-f", min=0, help="Exemplars per prompt, over the task's."),
 ]
-Repeats = Annotated[
-    int | None, typer.Option("--repeats", help="Samples per question, not the task's number.")
-]
+Repeats = Annotated[int | None, typer.Option("--repeats", help="Samples per question, over the task's.")]
 GenKwargs = Annotated[
     str, typer.Option("--gen-kwargs", help="Sampling settings over the task's: k=v,… or a JSON object.")
 ]
@@ -39,16 +35,14 @@ ApplyChatTemplate = Annotated[
 ]
 FewshotAsMultiturn = Annotated[
     str,
-    typer.Option(
-        "--fewshot-as-multiturn", metavar="BOOL", help="Exemplars as chat turns; with a template: true."
-    ),
+    typer.Option("--fewshot-as-multiturn", metavar="BOOL", help="Exemplars as turns of the chat."),
 ]
 SystemInstruction = Annotated[
     str | None, typer.Option("--system-instruction", help="Text before everything else.")
 ]
 Seed = Annotated[
     str,
-    typer.Option("--seed", help="Of sampling and exemplars; of lm-eval's four the fourth is the exemplars'."),
+    typer.Option("--seed", help="For sampling and exemplars; of four, as lm-eval has them, the last."),
 ]
 IncludePath = Annotated[Path | None, typer.Option("--include-path", help="Folder with your own task files.")]
 BatchSize = Annotated[
@@ -56,7 +50,7 @@ BatchSize = Annotated[
 ]
 OutputPath = Annotated[
     Path | None,
-    typer.Option("--output-path", "-o", help="The run's folder; else one below runs/ by its identity."),
+    typer.Option("--output-path", "-o", help="The run's folder; else one below runs/."),
 ]
 MaxErrorShare = Annotated[
     float, typer.Option("--max-error-share", help="Exit status 5 when more of the samples errored.")
@@ -102,14 +96,13 @@ def run(
     from resit.runs.plan import Settings
 
     sampling_seed, fewshot_seed = options.seeds(seed)
+    multiturn = options.boolean("--fewshot-as-multiturn", fewshot_as_multiturn)
     settings = Settings(
         seed=sampling_seed,
         fewshot_seed=fewshot_seed,
         num_fewshot=num_fewshot,
         gen_kwargs=options.settings("--gen-kwargs", gen_kwargs),
-        chat=chat_options(
-            apply_chat_template, options.boolean("--fewshot-as-multiturn", fewshot_as_multiturn)
-        ),
+        chat=chat_options(apply_chat_template, multiturn),
         system_instruction=system_instruction,
         limit=options.limit(limit),
         repeats=repeats,

@@ -17,9 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def score(
     run: Annotated[Path, typer.Argument(help="The run's folder.")],
-    tasks: Annotated[
-        str, typer.Option("--tasks", "-t", help="Only these of its tasks, comma-separated.")
-    ] = "",
+    tasks: Annotated[str, typer.Option("--tasks", "-t", help="Only these of its tasks.")] = "",
     trust_task_code: Annotated[
         bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
     ] = False,
@@ -30,9 +28,9 @@ def score(
     Needs no model, tokenizer or network; change a rule in a task file and run it again.
     """
     from resit.cli import options
-    from resit.cli.scoring import recorded_rules, score_folder, show
+    from resit.cli.scoring import rules_of, score_folder, show
     from resit.runs.folder import RunFolder
 
     folder = RunFolder.existing(run)
-    results = score_folder(folder, recorded_rules(folder, options.names(tasks), trust_task_code))
+    results = score_folder(folder, rules_of(folder, options.names(tasks), trust_task_code))
     show(run, results, as_json)

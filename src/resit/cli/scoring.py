@@ -51,9 +51,7 @@ def _scores(
         yield from score_task((pair for pair in pairs if pair[1]), rules)
 
 
-def recorded_rules(
-    folder: RunFolder, only: Iterable[str] = (), trust: bool = False
-) -> dict[str, ScoringRules]:
+def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -> dict[str, ScoringRules]:
     """The rules of a run's tasks as their files say now, or as recorded where the file cannot be had.
 
     Raises UsageError for a task that the run does not hold.

@@ -1,4 +1,4 @@
-"""What `run.json` tells of a run beside its identity: enough to score and report it without the task files."""
+"""What `run.json` tells of a run beside its identity: enough to score it without the task files."""
 
 from __future__ import annotations
 

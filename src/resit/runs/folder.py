@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from resit import jsonl
 from resit.errors import UsageError
-from resit.records import Document, Message, Prompt, Question
+from resit.prompts import prompt_sha256
+from resit.records import Document, Message, Question
 from resit.runs.journal import JournalIndex
 
 
@@ -64,21 +65,18 @@ class RunFolder:
                 yield question_from(line.value)
 
 
-def prompt_sha256(prompt: Prompt) -> str:
-    """SHA-256 of the prompt's text; of a chat, that of its messages' canonical JSON."""
-    text = prompt if isinstance(prompt, str) else json.dumps(_messages(prompt), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def question_to(question: Question) -> dict[str, Any]:
     """The line of `prompts.jsonl` for a question."""
     document, prompt, target = question.document, question.prompt, question.target
+    asked: dict[str, Any] = (
+        {"prompt": prompt} if isinstance(prompt, str) else {"messages": [asdict(message) for message in prompt]}
+    )
     return {
         "task": question.task,
         "doc_id": document.doc_id,
         "doc_hash": document.doc_hash,
         "doc": dict(document.fields),
-        **({"prompt": prompt} if isinstance(prompt, str) else {"messages": _messages(prompt)}),
+        **asked,
         "target": target if isinstance(target, str) else list(target),
         "prompt_sha256": prompt_sha256(prompt),
     }
@@ -94,7 +92,3 @@ def question_from(line: Mapping[str, Any]) -> Question:
         prompt=line.get("prompt", messages),
         target=target if isinstance(target, str) else tuple(target),
     )
-
-
-def _messages(prompt: tuple[Message, ...]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in prompt]

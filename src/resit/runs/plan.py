@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from math import ceil
 from typing import Any
 
 from resit.errors import IdentityMismatch, UsageError
-from resit.prompts import ChatOptions, questions
+from resit.prompts import ChatOptions, prompt_sha256, questions
+from resit.prompts.asking import limited
 from resit.records import Question, Request, Sampling
-from resit.runs.folder import RunFolder, prompt_sha256, question_to
+from resit.runs.folder import RunFolder, question_to
 from resit.runs.identity import FORMAT, normalised, sample_seed
 from resit.runs.journal import AppendFile, JournalIndex
 from resit.tasks import Task, protocol
@@ -34,8 +34,6 @@ class Settings:
     """Samples per question; None: as the task says."""
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit <= 0:
-            raise UsageError(f"--limit must be above 0, found {self.limit:g}")
         if self.repeats is not None and self.repeats < 1:
             raise UsageError(f"--repeats must be at least 1, found {self.repeats}")
 
@@ -84,7 +82,7 @@ class Plan:
         return dict(normalised(identity))
 
     def protocols(self) -> dict[str, dict[str, Any]]:
-        """By task, all that two runs must share for their scores to be comparable; the questions are no part."""
+        """By task, all that two runs must share to be comparable; the questions are no part of it."""
         settings = self.settings
         shared = {
             "fewshot_seed": settings.fewshot_seed,
@@ -122,14 +120,8 @@ def _task_plan(task: Task, settings: Settings) -> TaskPlan:
         sampling=task.sampling(settings.gen_kwargs),
         repeats=settings.repeats or task.repeats,
         documents=total,
-        planned=_planned(total, settings.limit),
+        planned=len(limited(task.documents(), settings.limit)),
     )
-
-
-def _planned(total: int, limit: int | float | None) -> int:
-    if limit is None:
-        return total
-    return min(total, ceil(total * limit) if limit < 1 else int(limit))
 
 
 class Desk:

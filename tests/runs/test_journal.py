@@ -1,0 +1,195 @@
+"""The journal keeps every finished sample, whatever is cut, torn, damaged or full."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resit import jsonl
+from resit.errors import ResitError
+from resit.records import Generation
+from resit.runs.journal import AppendFile, JournalIndex, from_line, to_line
+
+
+def sample(doc: int, repeat: int = 0, text: str = "#### 1", error: str | None = None) -> Generation:
+    return Generation("t", doc, f"hash{doc}", repeat, seed=doc, text=text, error=error)
+
+
+def write(path: Path, *samples: Generation) -> None:
+    file = AppendFile(path)
+    for generation in samples:
+        file.append(to_line(generation))
+    file.close()
+
+
+def stored(path: Path, doc: int) -> list[Generation]:
+    with JournalIndex(path).reader() as reader:
+        return reader.samples("t", f"hash{doc}")
+
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=40)  # lone surrogates and NUL included
+
+
+@given(
+    text=any_text,
+    stop=st.none() | any_text,
+    seconds=st.none() | st.floats(0, 1e6),
+    tokens=st.none() | st.integers(0, 10**9),
+)
+def test_a_line_gives_back_the_sample_it_was_made_from(
+    text: str, stop: str | None, seconds: float | None, tokens: int | None
+) -> None:
+    generation = Generation("t", 3, "h", 2, 7, text, "length", stop, tokens, None, tokens, seconds, None)
+    raw = jsonl.encode(to_line(generation))
+    assert b"\n" not in raw
+    assert from_line(jsonl.decode(raw)) == generation
+
+
+def test_every_cut_keeps_the_whole_lines_and_takes_new_ones(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.jsonl"
+    write(whole, *(sample(doc, text=f"line {doc} \u2028 é\n🦆 #### {doc}") for doc in range(4)))
+    data = whole.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(data) if byte == 10]
+    for cut in range(len(data) + 1):
+        path = tmp_path / f"{cut}.jsonl"
+        path.write_bytes(data[:cut])
+        kept = sum(end <= cut for end in ends)
+        assert len(JournalIndex(path)) == kept
+        write(path, sample(9))
+        index = JournalIndex(path)
+        assert len(index) == kept + 1
+        assert index.problems == []
+        assert path.read_bytes().startswith(data[: ends[kept - 1]] if kept else b"")
+
+
+def test_damage_in_the_middle_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(path, sample(0), sample(1), sample(2))
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = b"\x00\xff" + lines[1][5:]
+    path.write_bytes(b"\n".join(lines))
+    index = JournalIndex(path)
+    assert [index.finished("t", f"hash{doc}") for doc in range(3)] == [{0}, set(), {0}]
+    assert len(index.problems) == 1
+    assert "line 2" in index.problems[0]
+    assert "owed again" in index.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"[1]", "expected a JSON object, found list"),
+        (b'{"task": "t"}', "no 'doc_id'"),
+        (b'{"task": "t", "doc_id": 1, "doc_hash": "h", "repeat": "0"}', "'repeat' must be a whole number"),
+        (b"[" * 100_000, "recursion"),
+    ],
+)
+def test_a_line_that_is_no_sample_is_a_problem_not_a_crash(
+    tmp_path: Path, line: bytes, complaint: str
+) -> None:
+    path = tmp_path / "g.jsonl"
+    path.write_bytes(line + b"\n")
+    assert complaint in JournalIndex(path).problems[0]
+
+
+def test_a_retried_error_is_healed_and_a_later_duplicate_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(
+        path,
+        sample(0, error="reset"),
+        sample(0, text="first"),
+        sample(0, text="second"),
+        sample(1, error="x"),
+    )
+    index = JournalIndex(path)
+    assert index.finished("t", "hash0") == {0}
+    assert index.finished("t", "hash1") == frozenset()
+    assert [generation.text for generation in stored(path, 0)] == ["first"]
+    assert [generation.error for generation in stored(path, 1)] == ["x"]
+
+
+def test_samples_come_by_rising_repeat(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(path, *(sample(0, repeat, text=str(repeat)) for repeat in (3, 0, 2, 1)))
+    assert [generation.text for generation in stored(path, 0)] == ["0", "1", "2", "3"]
+
+
+def test_fields_of_a_later_format_are_ignored() -> None:
+    line = {**to_line(sample(1)), "logprobs": [1, 2]}
+    assert from_line(line) == sample(1)
+
+
+@settings(max_examples=50)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_without_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("bytes") / "g.jsonl"
+    path.write_bytes(data)
+    index = JournalIndex(path)
+    assert len(index) + len(index.problems) <= data.count(b"\n")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small tmpfs: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(file: AppendFile) -> None:
+    """Write until the disk is full."""
+    for doc in range(1, 1000):
+        file.append(to_line(sample(doc, text="x" * 1000)))
+
+
+def test_a_full_disk_stops_clearly_and_damages_nothing(small_disk: Path) -> None:
+    path = small_disk / "g.jsonl"
+    file = AppendFile(path)
+    file.append(to_line(sample(0, text="x" * 1000)))
+    with pytest.raises(ResitError, match="No space left") as caught:
+        fill(file)
+    file.close()
+    assert "intact" in caught.value.hint
+    assert path.read_bytes().endswith(b"\n")
+    index = JournalIndex(path)
+    assert len(index) > 10
+    assert index.problems == []
+
+
+def test_a_read_only_folder_is_a_clear_error(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "g.jsonl").mkdir()  # no permission would not stop root
+    with pytest.raises(ResitError, match="cannot write"):
+        AppendFile(folder / "g.jsonl")
+
+
+def test_replacing_a_file_leaves_no_parts_when_it_fails(tmp_path: Path) -> None:
+    target = tmp_path / "taken"
+    target.mkdir()
+    (target / "inside").touch()
+    with pytest.raises(ResitError, match="cannot write"):
+        jsonl.write_atomic(target, b"{}")
+    assert os.listdir(tmp_path) == ["taken"]
+
+
+def test_encoding_does_not_depend_on_the_locale(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(path, sample(0, text="La respuesta es 45 \u02c8 km, 答案是 36 🤗"))
+    assert "答案是 36 🤗" in path.read_bytes().decode("utf-8")
+    assert json.loads(path.read_bytes())["text"] == stored(path, 0)[0].text
