@@ -1,0 +1,186 @@
+"""Where a response says explicitly what its answer is.
+
+Each kind of marker is found by a plain substring search from the right, which is linear and fast; a
+pattern is only tried where its substring stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+MAX_MARKERS = 200
+"""A response with more markers than this is read from its last ones only."""
+_MAX_BOX = 2000
+_MAX_LINE = 400
+
+
+class Window(NamedTuple):
+    """Where an explicit answer should stand, and how strictly it must fill the place."""
+
+    kind: str
+    start: int
+    end: int
+    whole: bool = False
+    """The window holds the answer and nothing else (`\\boxed{}`, `<answer>`)."""
+    at_once: bool = False
+    """The answer must follow directly, not somewhere in the sentence."""
+    language: str | None = None
+
+
+_PHRASES: dict[str, tuple[str, ...]] = {
+    "de": ("antwort", "ergebnis"),
+    "es": ("respuesta", "resultado"),
+    "fr": ("réponse", "résultat"),
+    "ru": ("ответ",),
+    "sw": ("jibu",),
+    "zh": ("答案", "答："),
+    "ja": ("答え", "答は", "解答", "回答"),
+    "th": ("คำตอบ",),
+    "bn": ("উত্তর",),
+    "te": ("సమాధానం", "జవాబు"),
+}
+"""What the answer is called in the languages of MGSM."""
+
+_ENGLISH_LINK = re.compile(
+    r"(?P<plural>s?)[\"'*_`)\]}]*"
+    r"(?:(?P<clause>\b[^.!?\n:=\d<>$\\]{0,80}?)\b(?:is|are|was|equals|(?:would|will|should|must) be)\b"
+    r"(?P<colon_after>\s*:)?"
+    r"|[^\S\n]*(?:\([^()\n]{0,40}\)|[^\W\d_]{0,12})?[\"'*_`)\]}\s\\$]{0,12}(?:text)?"
+    r"[\"'*_`)\]}{\s]{0,6}(?P<colon>[:=：])"
+    r"|(?P<close>>))",
+    re.IGNORECASE,
+)
+_VERB_BEFORE = re.compile(r"\b(?:to|can|cannot|can't|you|we|i|not|please)\s+$", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|n't|incorrect|wrong)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$|\*\*|[\"')])|[。！？।]|\n|;\s")
+_LINK = re.compile(r"[^\n.。！？।\d:：=]{0,40}[:：=]?")
+_BLANK = re.compile(r"[\s*_`#>$\\\[({]*")
+_BOLD_LINES = 2
+
+
+def windows(text: str, lowered: str, start: int, end: int) -> Iterator[Window]:
+    """The places of explicit answers between two positions, from the last to the first."""
+    ascii_only = text.isascii()
+    heads = [
+        (lowered.rfind(anchor, start, end), anchor, read)
+        for anchor, read in _ANCHORS.items()
+        if not ascii_only or anchor.isascii()
+    ]
+    heads = [head for head in heads if head[0] >= 0]
+    tried = 0
+    while heads and tried < MAX_MARKERS:
+        tried += 1
+        last = max(range(len(heads)), key=lambda i: heads[i][0])
+        at, anchor, read = heads[last]
+        window = read(text, at, start, end)
+        if window is not None:
+            yield window
+        before = lowered.rfind(anchor, start, at)
+        if before >= 0:
+            heads[last] = (before, anchor, read)
+        else:
+            del heads[last]
+
+
+def sentence_end(text: str, start: int, end: int) -> int:
+    """Where the sentence that runs at `start` ends, within `_MAX_LINE` characters."""
+    limit = min(end, start + _MAX_LINE)
+    match = _SENTENCE_END.search(text, start, limit)
+    return match.start() if match else limit
+
+
+def line_end(text: str, start: int, end: int) -> int:
+    """Where the line at `start` ends, within `_MAX_LINE` characters."""
+    at = text.find("\n", start, min(end, start + _MAX_LINE))
+    return at if at >= 0 else min(end, start + _MAX_LINE)
+
+
+def _hashes(text: str, at: int, start: int, end: int) -> Window | None:
+    after = at + 4
+    while after < end and text[after] == "#":
+        after += 1
+    return Window("####", after, line_end(text, after, end), at_once=True)
+
+
+def _box(text: str, at: int, start: int, end: int) -> Window | None:
+    opening = at + len("boxed")
+    while opening < end and text[opening] == " ":
+        opening += 1
+    if opening >= end or text[opening] != "{":
+        if at > start and text[at - 1] == "\\" and opening < end and text[opening].isdigit():
+            return Window("boxed", opening, sentence_end(text, opening, end), at_once=True)
+        return None
+    depth = 0
+    limit = min(end, opening + _MAX_BOX)
+    for position in range(opening, limit):
+        char = text[position]
+        depth += (char == "{") - (char == "}")
+        if depth == 0:
+            return Window("boxed", opening + 1, position, whole=True)
+    closed = text.find("\n", opening, limit)
+    return Window("boxed", opening + 1, closed if closed >= 0 else limit, whole=True)
+
+
+def _answer(text: str, at: int, start: int, end: int) -> Window | None:
+    after = at + len("answer")
+    if _VERB_BEFORE.search(text, max(start, at - 8), at):
+        return None
+    link = _ENGLISH_LINK.match(text, after, end)
+    if link is None:
+        return None
+    if link["close"]:
+        return _tag(text, at, after + 1, start, end)
+    if link["clause"] is not None and _NEGATION.search(link["clause"]):
+        return None
+    return _after_link(text, link.end(), end, bool(link["colon"] or link["colon_after"]), None)
+
+
+def _tag(text: str, at: int, after: int, start: int, end: int) -> Window | None:
+    opening = text.rfind("<", max(start, at - 16), at)
+    if opening < 0 or "/" in text[opening:at]:
+        return None
+    closing = text.find("</", after, min(end, after + _MAX_BOX))
+    if closing < 0:
+        return Window("tag", after, line_end(text, after, end), at_once=True)
+    return Window("tag", after, closing, whole=True)
+
+
+def _after_link(text: str, at: int, end: int, colon: bool, language: str | None) -> Window | None:
+    """From a link word to the end of its sentence; an empty line after a colon is skipped."""
+    blank = _BLANK.match(text, at, end)
+    begin = blank.end() if blank else at
+    if "\n" in text[at:begin] and not colon:
+        pass
+    stop = sentence_end(text, begin, end)
+    return Window("answer phrase", at, stop, at_once=colon, language=language) if stop > at else None
+
+
+def _phrase(language: str, anchor: str) -> Callable[[str, int, int, int], Window | None]:
+    def read(text: str, at: int, start: int, end: int) -> Window | None:
+        link = _LINK.match(text, at + len(anchor), end)
+        after = link.end() if link else at + len(anchor)
+        colon = text[after - 1] in ":：="
+        return _after_link(text, after if colon else at + len(anchor), end, colon, language)
+
+    return read
+
+
+def _bold(text: str, at: int, start: int, end: int) -> Window | None:
+    """Emphasis in one of the last lines; `at` is its closing mark."""
+    tail = text[at:end]
+    if tail.rstrip().count("\n") >= _BOLD_LINES or len(tail) > _MAX_LINE:
+        return None
+    opening = text.rfind("**", max(start, at - 120), at)
+    if opening < 0 or opening + 2 >= at or "\n" in text[opening:at]:
+        return None
+    return Window("bold", opening + 2, at, whole=True)
+
+
+_ANCHORS: dict[str, Callable[[str, int, int, int], Window | None]] = {
+    "####": _hashes,
+    "boxed": _box,
+    "answer": _answer,
+    "**": _bold,
+} | {anchor: _phrase(language, anchor) for language, anchors in _PHRASES.items() for anchor in anchors}

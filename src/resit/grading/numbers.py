@@ -1,0 +1,247 @@
+"""Numbers in running text, read as exact integers and fractions with the place where they stand.
+
+Nothing goes through a float. A token that is part of something else (an identifier, a date, a clock
+time, a version `1.2.3`, an unevaluated power) is no number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from resit.grading import numerals
+from resit.grading.numerals import Exact, read_numeral, simplest
+from resit.grading.words import MAGNITUDES
+
+COMMA_DECIMAL_LANGUAGES = frozenset({"de", "es", "fr", "it", "nl", "pt", "ru", "tr", "id", "pl"})
+"""Where 1.250 is twelve hundred and fifty, and 1,5 one and a half."""
+
+
+class Number(NamedTuple):
+    """A number and where it stands, sign, currency, unit of magnitude and percent sign included."""
+
+    value: Exact
+    start: int
+    end: int
+    percent: bool = False
+
+
+_SPACE = "[ \u00a0\u2007\u2009\u202f]"
+_CLUSTER = (
+    rf"\d{{1,3}}(?:{_SPACE}\d{{3}})+(?![\d,'’])(?:[.,]\d+)?"
+    r"|[.．]?\d+(?:[.,'’_٫٬，．]\d+|\{[,.]\}\d+|,?\\[,!;: ]\d+)*"
+)
+_SIDE = r"(?:\{\s*(?:\\text\{)?\s*-?\d[\d.,]{0,30}\s*\}{1,2}|\d)"
+_FRACTION = rf"\\[dtc]?frac\s*({_SIDE})\s*({_SIDE})"
+_VULGAR = "".join(numerals.VULGAR)
+TOKEN = re.compile(rf"{_FRACTION}|{_CLUSTER}|[{_VULGAR}]")
+_TAIL = re.compile(
+    rf"""(?P<exponent>[eE][+\-−]?\d{{1,6}}(?!\w))
+    |\s*(?:[×x*·]|\\times|\\cdot)\s*10\s*(?:\^\s*\{{?\s*(?P<power_of_ten>[+\-−]?\d{{1,6}})(?:\s*\}})?|(?P<raised_ten>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}}))
+    |(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}})
+    |\s*\^\s*(?:\{{\s*(?P<power>-?\d{{1,6}})\s*\}}|(?P<power_bare>-?\d{{1,6}})(?![\d^!]))
+    |\s?(?P<vulgar>[{_VULGAR}])
+    |\s*(?P<mixed>{_FRACTION.replace("(", "(?:").replace("(?:?:", "(?:")})
+    |[ -](?P<mixed_over>\d{{1,9}}\s?[/⁄]\s?\d{{1,9}})(?![\d/])
+    |\s?[/⁄∕]\s?(?P<over>\d+)(?![\d/]|[.,]\d)
+    |\s*(?P<magnitude>hundred|thousand|million|billion|trillion)\b
+    |(?P<cjk>{numerals.CJK_MAGNITUDE}+)
+    |(?P<suffix>[kKMB])(?![\w])
+    |(?P<cents>\s*dollars?(?:,?\s+and|,)?\s+(?P<cent_digits>\d{{1,2}})\s+cents?\b)
+    |(?P<other>:\d|\s*\^(?!\s*\{{?\s*\\circ)|[/⁄]\d|!(?=[\d\s]*[*/+^=)}}]))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_PERCENT = re.compile(r"\s*(?:\\?%|[％٪]|per\s?cent(?:age)?\b|\\text\{\s*per\s?cent\s*\})", re.IGNORECASE)
+_BEFORE_CODE = re.compile(r"(?:US|CA|AU|NZ|HK|[ACNS])\\?\$$|(?:USD|EUR|GBP|AUD|CAD|INR|AED|Rs|R|RM)\.?\s?$")
+_FRACTION_SIDES = re.compile(_FRACTION)
+_RUN = re.compile(r"\S*")
+_CURRENCY = frozenset("$€£¥₹₽₩฿৳₦₫₱￥＄￡")
+_DASHES = frozenset("-−–﹣－‐‑")
+_OPENERS = frozenset("=:：#([{（|~≈*\n\t>")
+_LATIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏΑ-ωА-яЁё_]")
+
+
+def find_numbers(text: str, start: int, end: int, comma_decimal: bool | None = None) -> Iterator[Number]:
+    """The numbers that begin between two positions, from left to right."""
+    at = start
+    while match := TOKEN.search(text, at, end):
+        number = _number(text, match, start, end, comma_decimal)
+        if isinstance(number, Number):
+            yield number
+            at = max(number.end, match.start() + 1)
+        else:
+            if _is_list(match[0]):
+                yield from _pieces(match)
+            at = max(number, match.start() + 1)
+
+
+def _is_list(cluster: str) -> bool:
+    return "," in cluster and "." not in cluster and "\\" not in cluster
+
+
+def _pieces(match: re.Match[str]) -> Iterator[Number]:
+    for piece in re.finditer(r"\d+", match[0]):
+        value = read_numeral(piece[0])
+        if value is not None:
+            yield Number(value, match.start() + piece.start(), match.start() + piece.end())
+
+
+def _number(
+    text: str, match: re.Match[str], floor: int, end: int, comma_decimal: bool | None
+) -> Number | int:
+    """The number at a token, or where to go on searching when it is none."""
+    start, stop = match.span()
+    if text[start] == "." and start > floor and text[start - 1].isalnum():
+        start += 1  # "in total.5 of them": a full stop without a space
+    value = _core(text[start:stop], comma_decimal)
+    left = _left(text, start, floor)
+    if value is None or left is None:
+        return stop
+    start, negative, currency = left
+    if stop < len(text) and text[stop] not in "\n.,;)" and (tail := _TAIL.match(text, stop, end)):
+        extended = _extend(value, tail, currency)
+        if extended is None:
+            return _end_of_run(text, tail.end(), end)
+        if extended is not value:
+            value, stop = extended, tail.end()
+    percent = _PERCENT.match(text, stop, end) if stop < end else None
+    return Number(
+        -value if negative else value, start, percent.end() if percent else stop, percent is not None
+    )
+
+
+def _end_of_run(text: str, at: int, end: int) -> int:
+    """Where the white space after a rejected token begins, so that no part of it is read."""
+    run = _RUN.match(text, at, end)
+    return run.end() if run else at
+
+
+def _core(core: str, comma_decimal: bool | None) -> Exact | None:
+    if core in numerals.VULGAR:
+        return numerals.VULGAR[core]
+    if core[0] == "\\":
+        sides = _FRACTION_SIDES.match(core)
+        return _ratio(sides[1], sides[2]) if sides else None
+    return read_numeral(core, comma_decimal)
+
+
+def _ratio(above: str, below: str) -> Exact | None:
+    values = []
+    for side in (above, below):
+        side = side.replace("\\text", "").strip("{} ")
+        value = read_numeral(side.lstrip("-"))
+        if value is None:
+            return None
+        values.append(-value if side.startswith("-") else value)
+    return simplest(Fraction(values[0]) / Fraction(values[1])) if values[1] else None
+
+
+def _extend(value: Exact, tail: re.Match[str], currency: bool) -> Exact | None:
+    """The value with what follows it; the same object where that is not part of it, None for no number."""
+    groups = tail.groupdict()
+    if exponent := groups["exponent"]:
+        return _times_ten_to(value, exponent[1:])
+    if exponent := groups["power_of_ten"] or groups["raised_ten"]:
+        return _times_ten_to(value, exponent)
+    if exponent := groups["raised"] or groups["power"] or groups["power_bare"]:
+        return numerals.bounded_power(value, int(exponent.translate(numerals.SUPERSCRIPTS)))
+    if vulgar := groups["vulgar"]:
+        return simplest(value + numerals.VULGAR[vulgar]) if isinstance(value, int) else None
+    if mixed := groups["mixed"]:
+        part = _core(mixed, None)
+        return value if part is None or not isinstance(value, int) else simplest(value + part)
+    if mixed := groups["mixed_over"]:
+        above, below = re.split(r"\s?[/⁄]\s?", mixed)
+        part = _ratio(above, below)
+        return (
+            simplest(value + part) if part is not None and isinstance(value, int) and 0 < part < 1 else value
+        )
+    if below := groups["over"]:
+        divisor = read_numeral(below)
+        return simplest(Fraction(value) / divisor) if divisor else None
+    if magnitude := groups["magnitude"]:
+        word = magnitude.lower()
+        return simplest(value * (100 if word == "hundred" else MAGNITUDES[word]))
+    if characters := groups["cjk"]:
+        factor = numerals.cjk_magnitude(characters)
+        return None if factor is None else simplest(value * factor)
+    if suffix := groups["suffix"]:
+        factor = {"k": 10**3, "m": 10**6, "b": 10**9}[suffix.lower()]
+        return simplest(value * factor) if currency else value
+    if cents := groups["cent_digits"]:
+        return simplest(value + Fraction(int(cents), 100)) if isinstance(value, int) else value
+    return None
+
+
+def _times_ten_to(value: Exact, exponent: str) -> Exact | None:
+    power = numerals.bounded_power(10, int(exponent.translate(numerals.SUPERSCRIPTS).replace("−", "-")))
+    return None if power is None else simplest(value * power)
+
+
+def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
+    """Start with sign and currency, whether negative, whether an amount; None inside an identifier."""
+    at, currency = start, False
+    negative: bool | None = None
+    while at > floor:
+        char = text[at - 1]
+        if char == " " and at - 1 > floor and (text[at - 2] in _CURRENCY or text[at - 2] in _DASHES):
+            spaced = text[at - 2] in _DASHES
+            if spaced and not _is_spaced_sign(text, at - 2, floor):
+                break
+            at -= 1
+        elif char in _CURRENCY:
+            at -= 2 if at - 2 >= floor and text[at - 2] == "\\" else 1
+            currency = True
+        elif char in _DASHES and negative is None:
+            if not _is_sign(text, at - 1, floor):
+                break
+            at, negative = at - 1, True
+        else:
+            break
+    if at > floor and negative is None:
+        code = _before(text, at, floor, currency)
+        if code is None:
+            return None
+        at, named_currency, negative = code
+        currency = currency or named_currency
+    return at, bool(negative), currency
+
+
+def _before(text: str, at: int, floor: int, currency: bool) -> tuple[int, bool, bool] | None:
+    """What letters before a number mean: a currency code, `minus`, or (None) an identifier."""
+    char = text[at - 1]
+    if _LATIN.match(char):
+        code = _BEFORE_CODE.search(text, max(floor, at - 6), at)
+        if code:
+            return code.start(), True, False
+        if char in "xX" and at - 2 >= floor and not text[at - 2].isalpha():
+            return at, currency, False  # 9x2: a multiplication sign
+        if char == "_" and (at - 2 < floor or not text[at - 2].isalnum()):
+            return at, currency, False  # Markdown emphasis
+        return (at, currency, False) if currency else None
+    if char == " " and text[at - 2 : at - 1] in ("e", "s"):
+        for word in ("negative ", "minus "):
+            if text[max(floor, at - len(word)) : at].lower() == word:
+                operand = text[max(floor, at - len(word) - 2) : at - len(word)].rstrip()
+                if not operand[-1:].isdigit():
+                    return at - len(word), currency, True
+    return at, currency, False
+
+
+def _is_sign(text: str, dash: int, floor: int) -> bool:
+    """Whether the dash directly before a number (or its currency) is its sign, no hyphen or operator."""
+    before = text[max(floor, dash - 12) : dash]
+    if not before:
+        return True
+    if before[-1].isalnum() or before[-1] in _DASHES or before[-1] in ")]}%":
+        return False
+    operand = before.rstrip()
+    return not operand or not (operand[-1].isdigit() or operand[-1] in ")%")
+
+
+def _is_spaced_sign(text: str, dash: int, floor: int) -> bool:
+    """`= - 5` is a sign; `- 5` at the start of a line is a bullet, `a - 5` an operator."""
+    operand = text[max(floor, dash - 12) : dash].rstrip(" ")
+    return bool(operand) and operand[-1] in "=:：#"
