@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 
-from resit.errors import AssetError, UsageError
+from resit.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +21,29 @@ class File:
     sources: tuple[str, ...]
     sha256: str | None = None
     """None: the bytes could not be pinned; the rows read from the file are checked instead."""
+    columns: Mapping[str, str | int | None] | None = None
+    """Published column by the file's own name, its position in a file without a header, or None (absent)."""
+    integers: tuple[str, ...] = ()
+    """Columns of whole numbers that the file writes as text, with commas between thousands."""
+
+    def __str__(self) -> str:
+        return f"{self.asset}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """One split of a data set, and what its rows must be."""
 
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     """The split is read from the first of these that can be had; all hold the same rows."""
     rows: int | None = None
     digest: str | None = None
-    columns: tuple[str, ...] | None = None
-    """The published columns in order, where a file has other names, more, or none."""
-    rename: Mapping[str, str] = field(default_factory=dict)
-    """Published column by the file's own (or 0-based position, in a file without header)."""
+    hub: bool = False
+    """The files are found by asking the hub what the repository holds."""
     contains: str | None = None
-    """`asset/file` whose rows must all be in the split, where no digest can be known."""
+    """A file of the asset whose rows must all be in the split, where no digest can be known."""
+    same_as: tuple[str, str, str] | None = None
+    """Path, configuration and split of the data set whose rows these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +52,10 @@ class Dataset:
 
     asset: str
     path: str
-    aliases: tuple[str, ...]
-    configs: Mapping[str, Mapping[str, Split]]
+    aliases: tuple[str, ...] = ()
+    revision: str | None = None
+    """The commit that is pinned on the hub."""
+    configs: Mapping[str, Mapping[str, Split]] = field(default_factory=dict)
     """Splits by configuration; the first configuration is the one meant when none is named."""
 
 
@@ -66,26 +75,22 @@ class Asset:
     note: str = ""
 
 
-def _split(spec: Mapping[str, Any]) -> Split:
-    tuples = {key: tuple(spec[key]) for key in ("files", "columns") if key in spec}
-    return Split(**{**spec, **tuples})
+def _tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in spec.items()}
 
 
 def _dataset(asset: str, spec: Mapping[str, Any]) -> Dataset:
     configs = {
-        config: {split: _split(splits[split]) for split in splits}
+        config: {name: Split(**_tuples(split)) for name, split in splits.items()}
         for config, splits in spec["configs"].items()
     }
-    return Dataset(asset, spec["path"], tuple(spec.get("aliases", ())), configs)
+    return Dataset(**{**_tuples(spec), "asset": asset, "configs": configs})
 
 
 def _asset(name: str, spec: Mapping[str, Any]) -> Asset:
-    entries = {
-        file: File(name, file, tuple(entry["sources"]), entry.get("sha256"))
-        for file, entry in spec["files"].items()
-    }
+    entries = {file: File(asset=name, name=file, **_tuples(entry)) for file, entry in spec["files"].items()}
     datasets = tuple(_dataset(name, dataset) for dataset in spec.get("datasets", ()))
-    return Asset(**{"name": name, **spec, "files": entries, "datasets": datasets})
+    return Asset(**{**spec, "name": name, "files": entries, "datasets": datasets})
 
 
 @functools.cache
@@ -98,37 +103,39 @@ def catalogue() -> Mapping[str, Asset]:
     return {name: _asset(name, spec) for name, spec in yaml.load(text, Loader=loader).items()}
 
 
+def meant(name: str, known: Sequence[str]) -> str:
+    """` Did you mean …?` with the nearest of the known names, or nothing."""
+    near = get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
 def asset(name: str) -> Asset:
     """The asset of that name. Raises UsageError for an unknown one."""
     known = catalogue()
-    if name in known:
-        return known[name]
-    near = get_close_matches(name, known, n=1)
-    meant = f" Did you mean {near[0]!r}?" if near else ""
-    raise UsageError(f"there is no asset {name!r}.{meant}", f"the assets are {', '.join(sorted(known))}")
+    if name not in known:
+        raise UsageError(
+            f"there is no asset {name!r}.{meant(name, [*known])}",
+            f"the assets are {', '.join(sorted(known))}",
+        )
+    return known[name]
 
 
-def file_of(asset_name: str, file: str | None = None) -> File:
-    """A file of an asset; without a name, the only one it has."""
-    entry = asset(asset_name)
-    if file is None:
-        if len(entry.files) == 1:
-            return next(iter(entry.files.values()))
-        raise UsageError(f"asset {asset_name!r} has several files", f"name one of {', '.join(entry.files)}")
-    if file in entry.files:
-        return entry.files[file]
-    raise AssetError(f"asset {asset_name!r} has no file {file!r}", f"it has {', '.join(entry.files)}")
+def file_of(entry: Asset, name: str | None) -> File:
+    """A file of an asset, by name or the only one. Raises UsageError for an unknown one."""
+    if name is None and len(entry.files) == 1:
+        return next(iter(entry.files.values()))
+    if name is None or name not in entry.files:
+        wrong = "has several files" if name is None else f"has no file {name!r}"
+        raise UsageError(f"asset {entry.name!r} {wrong}", f"name one of {', '.join(entry.files)}")
+    return entry.files[name]
 
 
 @functools.cache
-def _datasets() -> Mapping[str, Dataset]:
-    found = {}
-    for entry in catalogue().values():
-        for dataset in entry.datasets:
-            found.update(dict.fromkeys((dataset.path, *dataset.aliases), dataset))
-    return found
-
-
-def dataset_named(path: str) -> Dataset | None:
-    """The catalogued data set that a task's `dataset_path` names, or None."""
-    return _datasets().get(path)
+def datasets() -> Mapping[str, Dataset]:
+    """Every catalogued data set by what a task's `dataset_path` may call it."""
+    return {
+        name: dataset
+        for entry in catalogue().values()
+        for dataset in entry.datasets
+        for name in (dataset.path, *dataset.aliases)
+    }

