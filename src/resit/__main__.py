@@ -1,0 +1,5 @@
+"""`python -m resit`."""
+
+from resit.cli import main
+
+main()

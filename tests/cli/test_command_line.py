@@ -1,0 +1,176 @@
+"""What a shell sees: exit status, one clear paragraph, nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def resit(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a shell would, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "resit", *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+TASK = """\
+task: sums
+dataset_path: json
+dataset_kwargs: {data_files: {test: DATA}}
+test_split: test
+doc_to_text: "{{question}}"
+doc_to_target: "{{answer}}"
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> str:
+    rows = [{"question": f"{i} + {i}?", "answer": str(2 * i)} for i in range(1, 5)]
+    data = tmp_path / "sums.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    path = tmp_path / "sums.yaml"
+    path.write_text(TASK.replace("DATA", str(data)), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["run"], 2, "a run needs --model and --tasks"),
+        (["run", "--model", "scripted", "--tasks", "gsm8k_cott"], 2, "Did you mean 'gsm8k_cot'"),
+        (["run", "--model", "lamacpp", "--tasks", "TASK"], 2, "did you mean 'llamacpp'?"),
+        (
+            ["run", "--model", "scripted", "--model_args", "txt=1", "--tasks", "TASK"],
+            2,
+            "did you mean 'text'?",
+        ),
+        (["run", "-M", "scripted", "-a", "text", "--tasks", "TASK"], 2, "expected key=value"),
+        (["run", "-M", "scripted", "-t", "TASK", "--limit", "0"], 2, "--limit must be above 0"),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--repeats", "0"],
+            2,
+            "--repeats must be at least 1",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--seed", "x"],
+            2,
+            "--seed: expected one whole number",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "-b", "0"],
+            2,
+            "--batch-size: expected a whole number",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--gen_kwargs", "x"],
+            2,
+            "--gen-kwargs: expected key",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--fewshot_as_multiturn", "true"],
+            2,
+            "needs --apply",
+        ),
+        (
+            ["run", "--model", "llamacpp", "--model_args", "pretrained=no.gguf", "--tasks", "TASK"],
+            6,
+            "no.gguf",
+        ),
+        (["score", "nowhere"], 2, "nowhere is not a run folder"),
+    ],
+)
+def test_a_wrong_command_is_one_paragraph_with_the_right_status(
+    task: str, tmp_path: Path, words: list[str], status: int, said: str
+) -> None:
+    done = resit(*[task if word == "TASK" else word for word in words], cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "runs").exists(), "nothing was written"
+
+
+def test_a_corrupt_model_file_is_an_asset_that_cannot_be_had(task: str, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="pip install 'resit[llamacpp]'")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(500))
+    done = resit(
+        "run", "--model", "llamacpp", "--model_args", f"pretrained={broken}", "--tasks", task, cwd=tmp_path
+    )
+    assert done.returncode == 6
+    assert "broken.gguf" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_is_scored_shown_and_continued(task: str, tmp_path: Path) -> None:
+    words = ("run", "--model", "scripted", "--model_args", "text={target}", "--tasks", task, "--json")
+    first = resit(*words, "--limit", "2", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    results = json.loads(first.stdout)
+    assert results["results"]["sums"]["exact_match,none"] == 1.0
+    assert results["n-samples"]["sums"] == {"original": 4, "effective": 2}
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "results.json").read_text("utf-8")) == results
+    second = resit(*words, cwd=tmp_path)
+    assert "2 of 4 samples are on file already" in second.stderr
+    scored = resit("score", str(folder), "--json")
+    assert json.loads(scored.stdout) == json.loads(second.stdout)
+
+
+def test_another_identity_ends_with_status_3(task: str, tmp_path: Path) -> None:
+    words = ("run", "--model", "scripted", "--tasks", task, "--output_path", str(tmp_path / "run"))
+    assert resit(*words).returncode == 0
+    done = resit(*words, "--seed", "7")
+    assert done.returncode == 3
+    assert "seed: the run has 1234, this command asks for 7" in done.stderr
+
+
+def test_errored_samples_end_with_status_5_and_are_not_wrong_answers(task: str, tmp_path: Path) -> None:
+    words = ("run", "--model", "scripted", "--model_args", "text={target},error_docs=2", "--tasks", task)
+    done = resit(*words, "--json", cwd=tmp_path)
+    assert done.returncode == 5
+    assert "1 of 4 samples errored" in done.stderr
+    assert json.loads(done.stdout)["results"]["sums"]["exact_match,none"] == 1.0
+    allowed = resit(*words, "--max-error-share", "0.5", cwd=tmp_path)
+    assert allowed.returncode == 0, allowed.stderr
+
+
+def test_help_imports_no_heavy_package() -> None:
+    code = (
+        "import sys; sys.argv = ['resit', '--help']\n"
+        "import resit.cli\n"
+        "try: resit.cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'transformers', 'vllm', 'ray', 'xllamacpp', 'sympy', 'scipy', 'numpy',\n"
+        "         'aiohttp', 'jinja2', 'pydantic', 'reasoning_gym', 'pandas', 'huggingface_hub'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert "Example: resit run" in done.stdout
+
+
+@pytest.mark.parametrize("spelling", ["--output_path", "--output-path"])
+def test_both_spellings_of_an_option_work(task: str, tmp_path: Path, spelling: str) -> None:
+    done = resit("run", "--model", "scripted", "--tasks", task, spelling, str(tmp_path / "a_b"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a_b" / "results.json").exists()
+
+
+def test_an_ascii_terminal_gets_escapes_not_a_crash(tmp_path: Path) -> None:
+    done = resit("score", "nír", PYTHONIOENCODING="ascii", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is not a run folder" in done.stderr
