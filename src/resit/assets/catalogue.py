@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from resit.errors import UsageError
@@ -99,12 +98,14 @@ def catalogue() -> Mapping[str, Asset]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = files(__package__).joinpath("catalogue.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("catalogue.yaml").read_text(encoding="utf-8")
     return {name: _asset(name, spec) for name, spec in yaml.load(text, Loader=loader).items()}
 
 
 def meant(name: str, known: Sequence[str]) -> str:
     """` Did you mean …?` with the nearest of the known names, or nothing."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -8,14 +8,11 @@ import os
 import secrets
 import sys
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO
-from zipfile import BadZipFile, ZipFile
 
 from resit.assets.catalogue import File, asset, catalogue, file_of
 from resit.assets.sources import Opened, SourceFailure, opened, opened_member
@@ -188,10 +185,14 @@ def store(found: Opened, target: Path, file: File, source: object) -> None:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    from http.client import HTTPException
+    from zipfile import BadZipFile
+    from zlib import error as zlib_error
+
     try:
         while chunk := stream.read(CHUNK_BYTES):
             yield chunk
-    except (OSError, HTTPException, BadZipFile, zlib.error) as error:
+    except (OSError, HTTPException, BadZipFile, zlib_error) as error:
         raise SourceFailure(str(error) or type(error).__name__) from None
 
 
@@ -241,6 +242,8 @@ def _member(archive: File, member: str) -> Path:
 
 def members(asset_id: str) -> list[str]:
     """The paths of all members of an asset that is an archive, in the archive's order."""
+    from zipfile import ZipFile
+
     entry = asset(asset_id)
     if entry.archive is None:
         raise UsageError(f"asset {asset_id!r} is no archive", f"its files are {', '.join(entry.files)}")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import io
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -25,6 +22,9 @@ def suffix_of(name: str) -> str:
 
 
 def _bytes(path: Path) -> bytes:
+    import gzip
+    import zlib
+
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if path.suffix.lower() == ".gz" else data
@@ -84,12 +84,13 @@ def _table(value: Any, path: Path) -> list[Row]:
     return [row]
 
 
-def _delimited(
-    path: Path, options: Options, delimiter: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
-) -> list[Row]:
+def _delimited(path: Path, options: Options, delimiter: str, quoted: bool = True) -> list[Row]:
     """Every cell as the text that is written; an answer column must not turn into numbers."""
+    import csv
+
     csv.field_size_limit(LARGEST_CELL)
     delimiter = options.get("delimiter") or options.get("sep") or delimiter
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     names = options.get("column_names") or options.get("names")
     reader = csv.reader(io.StringIO(_text(path, options), newline=""), delimiter=delimiter, quoting=quoting)
     rows: list[Row] = []
@@ -112,7 +113,7 @@ def _csv(path: Path, options: Options) -> list[Row]:
 
 
 def _tsv(path: Path, options: Options) -> list[Row]:
-    return _delimited(path, options, "\t", csv.QUOTE_NONE)
+    return _delimited(path, options, "\t", quoted=False)
 
 
 def _lines(path: Path, options: Options) -> list[Row]:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from resit.assets import fresh
 from resit.assets.catalogue import Dataset, File, Split, asset, datasets, meant
 from resit.assets.digest import dataset_digest
 from resit.assets.fetch import WrongBytes, mirror_folder, obtain
 from resit.assets.formats import Row, read_table
-from resit.assets.splits import LoadedSplit, Wanted, in_folder, of_format, on_hub
+from resit.assets.splits import GSM_FRESH, LoadedSplit, Wanted, in_folder, of_format, on_hub
 from resit.errors import AssetError, UsageError
 
 FORMATS = ("json", "csv", "text", "parquet", "arrow")
@@ -42,7 +41,7 @@ def load(
     configuration or option that does not exist.
     """
     reading = {key: value for key, value in options.items() if key not in HARMLESS}
-    if dataset_path == fresh.DATASET:
+    if dataset_path == GSM_FRESH:
         return _generated(split, reading)
     unknown = set(reading) - READER_OPTIONS
     if unknown:
@@ -72,13 +71,13 @@ def _generated(split: str, options: Mapping[str, Any]) -> LoadedSplit:
     unknown = set(options) - {"seed", "size", "train_size"}
     if unknown:
         raise UsageError(
-            f"{fresh.DATASET}: unknown option {', '.join(sorted(unknown))}",
+            f"{GSM_FRESH}: unknown option {', '.join(sorted(unknown))}",
             "known are seed, size, train_size",
         )
+    from resit.assets import fresh
+
     made = fresh.generate(split, **options)
-    found = Wanted(fresh.DATASET, None, split).loaded(
-        made.rows, "generated", "every gold answer", **made.made_by
-    )
+    found = Wanted(GSM_FRESH, None, split).loaded(made.rows, "generated", "every gold answer", **made.made_by)
     return replace(found, dropped=made.dropped)
 
 
@@ -96,7 +95,7 @@ def _found(wanted: Wanted) -> LoadedSplit:
         return in_folder(wanted, mirror / wanted.path, wanted.path)
     if "/" not in wanted.path:
         hint = "give org/name on the hub, a local folder, or json, csv, text or parquet with data_files"
-        near = meant(wanted.path, [*datasets(), fresh.DATASET])
+        near = meant(wanted.path, [*datasets(), GSM_FRESH])
         raise UsageError(f"there is no data set {wanted.path!r}.{near}", hint)
     return on_hub(wanted, wanted.path)
 

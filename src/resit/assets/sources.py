@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO, cast
-from zipfile import BadZipFile, ZipFile
 
 TIMEOUT_SECONDS = 30
 GITHUB = re.compile(r"https://github\.com/([^/@]+/[^/@]+)@([^/]+)/(.+)")
@@ -57,6 +53,7 @@ def _file(source: str) -> AbstractContextManager[Opened]:
 
 @contextmanager
 def _https(source: str) -> Iterator[Opened]:
+    from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -75,6 +72,8 @@ def _https(source: str) -> Iterator[Opened]:
 
 def _pip_download(requirement: str, folder: Path) -> Path:
     """The wheel that pip's own downloader, and so the user's index settings, gives for a requirement."""
+    import subprocess
+
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--retries=1", f"--timeout={TIMEOUT_SECONDS}"]
     shown = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
@@ -94,6 +93,8 @@ def _pip_download(requirement: str, folder: Path) -> Path:
 
 @contextmanager
 def _pypi(source: str) -> Iterator[Opened]:
+    import tempfile
+
     match = PYPI.fullmatch(source)
     if match is None:
         raise SourceFailure("expected pypi:package==version!path/in/wheel")
@@ -107,6 +108,8 @@ def _pypi(source: str) -> Iterator[Opened]:
 @contextmanager
 def opened_member(archive: Path, member: str) -> Iterator[Opened]:
     """A member of a wheel. Raises SourceFailure when there is none of that name."""
+    from zipfile import BadZipFile, ZipFile
+
     with contextlib.ExitStack() as stack:
         try:
             zipped = stack.enter_context(ZipFile(archive))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,9 @@ from resit.assets.formats import Row, read_table
 from resit.assets.layout import by_split, split_files
 from resit.assets.sources import SourceFailure
 from resit.errors import AssetError, UsageError
+
+GSM_FRESH = "resit/gsm_fresh"
+"""What a task's `dataset_path` calls the problems that `resit.assets.fresh` generates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ def of_format(wanted: Wanted) -> LoadedSplit:
 def _paths(pattern: str, wanted: Wanted) -> list[Path]:
     if "://" in pattern:
         return [_fetched(pattern)]
+    import glob
+
     full = wanted.folder / (wanted.data_dir or "") / Path(pattern).expanduser()
     found = [full] if full.is_file() else [*map(Path, sorted(glob.glob(str(full), recursive=True)))]
     if not found:
