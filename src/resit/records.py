@@ -76,7 +76,8 @@ class Request:
     seed: int
 
 
-FinishReason: TypeAlias = Literal["stop", "length", "error"]
+FinishReason: TypeAlias = Literal["stop", "length", "error", "unknown"]
+"""Why a text ended; `unknown` only for texts that others generated and did not say."""
 
 
 @dataclass(frozen=True, slots=True)

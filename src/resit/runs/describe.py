@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from resit.runs.identity import digest, normalised
-from resit.runs.plan import Plan, TaskPlan
+from resit.runs.plan import Plan
 from resit.runs.rules import rules_to
+from resit.tasks import Task
 
 _SECRET = ("key", "token", "secret", "password", "auth", "header")
 
@@ -18,7 +19,7 @@ def about_run(plan: Plan, kind: str, name: str, args: Mapping[str, Any]) -> dict
     shown = {key: value for key, value in args.items() if not _is_secret(key)}
     return {
         "model": {"kind": kind, "name": name, "args": normalised(shown)},
-        "tasks": {task.task.name: _about_task(task, protocols[task.task.name]) for task in plan.tasks},
+        "tasks": {task.task.name: about_task(task.task, protocols[task.task.name]) for task in plan.tasks},
     }
 
 
@@ -26,15 +27,16 @@ def _is_secret(key: str) -> bool:
     return any(word in key.lower() for word in _SECRET)
 
 
-def _about_task(plan: TaskPlan, protocol: Mapping[str, Any]) -> dict[str, Any]:
-    config = plan.task.config
+def about_task(task: Task, protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """What `run.json` tells of one task: its file as loaded, its protocol, and its rules as they were."""
+    config = task.config
     return {
         "alias": config.task_alias or config.task,
         "version": (config.metadata or {}).get("version"),
         "num_fewshot": config.num_fewshot or 0,
-        "source": plan.task.source,
+        "source": task.source,
         "config": config.model_dump(mode="json", exclude_defaults=True, exclude={"resit"}, fallback=str),
         "protocol": dict(protocol),
         "protocol_digest": digest(protocol),
-        "rules": rules_to(plan.task.rules),
+        "rules": rules_to(task.rules),
     }

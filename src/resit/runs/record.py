@@ -28,13 +28,20 @@ def run_record(
         key: {**before.get(key, {}), **value} if isinstance(value, Mapping) else value
         for key, value in about.items()
     }
+    return record_of(whole, _grown(plan, before.get("plan", {})), merged, before.get("created"))
+
+
+def record_of(
+    identity: Mapping[str, Any], sizes: Mapping[str, Any], about: Mapping[str, Any], created: str | None = None
+) -> dict[str, Any]:
+    """The content of `run.json` from its parts; `sizes` is the `plan`: by task, what was asked of it."""
     return {
         "resit": resit.__version__,
-        "created": before.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
-        "digest": digest(whole),
-        "identity": whole,
-        "plan": _grown(plan, before.get("plan", {})),
-        **merged,
+        "created": created or datetime.now(UTC).isoformat(timespec="seconds"),
+        "digest": digest(identity),
+        "identity": dict(identity),
+        "plan": dict(sizes),
+        **about,
         "environment": _environment(),
     }
 
