@@ -41,6 +41,8 @@ class Split:
     """The files are found by asking the hub what the repository holds."""
     contains: str | None = None
     """A file of the asset whose rows must all be in the split, where no digest can be known."""
+    generated: bool = False
+    """The rows are made on this machine."""
     same_as: tuple[str, str, str] | None = None
     """Path, configuration and split of the data set whose rows these are."""
 

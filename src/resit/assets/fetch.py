@@ -62,6 +62,13 @@ def in_mirror(file: File) -> Path | None:
     return path if path and path.is_file() else None
 
 
+def state_of(file: File) -> tuple[str, Path | None]:
+    """`mirror`, `cache` or `` and the path: where a file is on this machine, unverified."""
+    mirrored = in_mirror(file)
+    cached = None if mirrored else in_cache(file)
+    return ("mirror" if mirrored else "cache" if cached else ""), mirrored or cached
+
+
 def in_cache(file: File) -> Path | None:
     """The cache's copy of a file, unverified; None when it has none."""
     path = cache_folder() / file.asset / file.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from resit.assets.sources import SourceFailure
 SOURCE = re.compile(r"hf:(models/)?([^/@]+/[^/@]+)@([^/]+)/(.+)")
 CONVERTED = "refs/convert/parquet"
 """Branch on which the hub keeps its own parquet copy of a data set."""
+COMMIT = re.compile(r"[0-9a-f]{40}")
 TIMEOUT_SECONDS = 30
 NEEDS = "pip install 'resit[hub]'"
 
@@ -37,6 +39,9 @@ def _explained() -> Iterator[None]:
         from huggingface_hub import errors
     except ImportError:
         raise SourceFailure("huggingface-hub is not installed", NEEDS) from None
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # its warnings about retries; the reason is told once, below
     try:
         yield
     except errors.GatedRepoError:
@@ -56,6 +61,8 @@ def _explained() -> Iterator[None]:
         raise SourceFailure("the repository has no such file") from None
     except (getattr(errors, "HTTPError", OSError), OSError, ValueError) as error:
         raise SourceFailure(_first_line(error)) from None
+    finally:
+        logger.setLevel(level)
 
 
 def _first_line(error: BaseException) -> str:
@@ -75,10 +82,16 @@ def _settings() -> dict[str, Any]:
 def download(repo: str, revision: str, name: str, repo_type: str = "dataset") -> Path:
     """A file of a repository, from huggingface-hub's cache or the hub. Raises SourceFailure."""
     with _explained():
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 
-        found = hf_hub_download(repo, name, revision=revision, repo_type=repo_type, **_settings())
-        return Path(found)
+        settings = _settings()
+        place = {"revision": revision, "repo_type": repo_type}
+        cached = try_to_load_from_cache(repo, name, cache_dir=settings["cache_dir"], **place)
+        if isinstance(cached, str) and COMMIT.fullmatch(revision):
+            return Path(cached)
+        # asked first, because hf_hub_download tries for half a minute where there is no network
+        HfApi(endpoint=settings["endpoint"]).repo_info(repo, timeout=TIMEOUT_SECONDS, **place)
+        return Path(hf_hub_download(repo, name, **place, **settings))
 
 
 def file(source: str) -> Path:
@@ -88,6 +101,13 @@ def file(source: str) -> Path:
         raise SourceFailure("expected hf:org/name@revision/path")
     model, repo, revision, name = match.groups()
     return download(repo, revision, name, "model" if model else "dataset")
+
+
+def snapshot_folder(path: str, revision: str) -> Path:
+    """Where huggingface-hub keeps a data set at a commit, whether it has it or not."""
+    home = os.environ.get("HF_HOME") or "~/.cache/huggingface"
+    cache = Path(os.environ.get("HF_HUB_CACHE") or f"{home}/hub").expanduser()
+    return cache / f"datasets--{path.replace('/', '--')}" / "snapshots" / revision
 
 
 def repository(path: str, revision: str | None) -> Repository:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from resit.assets.catalogue import Dataset, File, Split, asset, datasets, meant
-from resit.assets.digest import dataset_digest
-from resit.assets.fetch import WrongBytes, mirror_folder, obtain
-from resit.assets.formats import Row, read_table
+from resit.assets.catalogue import Dataset, datasets, meant
+from resit.assets.fetch import mirror_folder
+from resit.assets.formats import Row
+from resit.assets.pinned import load_pinned
 from resit.assets.splits import GSM_FRESH, LoadedSplit, Wanted, in_folder, of_format, on_hub
-from resit.errors import AssetError, UsageError
+from resit.errors import UsageError
 
 FORMATS = ("json", "csv", "text", "parquet", "arrow")
 """`dataset_path` values that name a format; `data_files` then names the files."""
@@ -41,8 +41,8 @@ def load(
     configuration or option that does not exist.
     """
     reading = {key: value for key, value in options.items() if key not in HARMLESS}
-    if dataset_path == GSM_FRESH:
-        return _generated(split, reading)
+    if dataset_path in (GSM_FRESH, GSM_FRESH.partition("/")[2]):
+        return _generated(dataset_name, split, reading)
     unknown = set(reading) - READER_OPTIONS
     if unknown:
         raise UsageError(
@@ -67,7 +67,9 @@ def dataset_identity(
     return load(dataset_path, dataset_name, split, **options).identity
 
 
-def _generated(split: str, options: Mapping[str, Any]) -> LoadedSplit:
+def _generated(config: str | None, split: str, options: Mapping[str, Any]) -> LoadedSplit:
+    if config not in (None, "default"):
+        raise UsageError(f"{GSM_FRESH} has no configuration {config!r}", "leave out dataset_name")
     unknown = set(options) - {"seed", "size", "train_size"}
     if unknown:
         raise UsageError(
@@ -95,7 +97,7 @@ def _found(wanted: Wanted) -> LoadedSplit:
         return in_folder(wanted, mirror / wanted.path, wanted.path)
     if "/" not in wanted.path:
         hint = "give org/name on the hub, a local folder, or json, csv, text or parquet with data_files"
-        near = meant(wanted.path, [*datasets(), GSM_FRESH])
+        near = meant(wanted.path, [*datasets()])
         raise UsageError(f"there is no data set {wanted.path!r}.{near}", hint)
     return on_hub(wanted, wanted.path)
 
@@ -106,92 +108,6 @@ def _of_dataset(wanted: Wanted, dataset: Dataset) -> LoadedSplit:
     split = dataset.configs.get(config, {}).get(wanted.split)
     as_published = wanted.data_files is None and wanted.data_dir is None
     if split and as_published and wanted.revision in (None, dataset.revision):
-        return _catalogued(dataset, Wanted(dataset.path, config, wanted.split, dataset.revision), split)
+        return load_pinned(dataset, config, wanted.split)
     revision = wanted.revision or dataset.revision
     return on_hub(replace(wanted, path=dataset.path, revision=revision), dataset.asset)
-
-
-def _catalogued(dataset: Dataset, wanted: Wanted, split: Split) -> LoadedSplit:
-    if split.same_as:
-        return load(*split.same_as)
-    found = _unpinned(dataset, wanted) if split.hub else _from_files(dataset, wanted, split)
-    _verify(found, split, wanted)
-    checked = "digest" if split.digest else f"number of rows ({split.rows})"
-    if split.contains:
-        checked += ", and " + _verify_contains(found, asset(dataset.asset).files[split.contains], wanted)
-    identity = {key: value for key, value in found.identity.items() if key != "revision"}
-    return replace(found, checked=checked, identity=identity)
-
-
-def _from_files(dataset: Dataset, wanted: Wanted, split: Split) -> LoadedSplit:
-    files = [asset(dataset.asset).files[name] for name in split.files]
-    try:
-        file, path = obtain(*files)
-    except WrongBytes as wrong:
-        file, path = wrong.file, wrong.path
-        # other line ends or a byte order mark do not matter, if the rows are the pinned ones
-        if not split.digest or not path.is_file() or _digest_or_none(file, path) != split.digest:
-            raise
-    return wanted.loaded(published(file, read_table(path)), str(path), "")
-
-
-def _digest_or_none(file: File, path: Path) -> str | None:
-    try:
-        return dataset_digest(published(file, read_table(path)))
-    except AssetError:
-        return None
-
-
-def _unpinned(dataset: Dataset, wanted: Wanted) -> LoadedSplit:
-    """A split of which only the hub's revision is known: from the mirror, if it has one, else the hub."""
-    mirror = mirror_folder()
-    place = mirror / dataset.asset if mirror else None
-    if place and place.is_dir():
-        try:
-            return in_folder(wanted, place, dataset.path)
-        except UsageError:
-            pass  # the mirror has other files of the asset, not this split
-    return on_hub(wanted, dataset.asset)
-
-
-def published(file: File, table: Sequence[Mapping[Any, Any]]) -> list[Row]:
-    """A file's rows with the published columns, in order."""
-    if file.columns is None:
-        return [*map(dict, table)]
-    if table and any(isinstance(own, int) for own in file.columns.values()):
-        cells = [[*table[0]], *([*row.values()] for row in table)]  # there is no header: it was the first row
-        table = [dict(enumerate(row)) for row in cells]
-    absent = [own for own in file.columns.values() if own is not None and table and own not in table[0]]
-    if absent:
-        raise AssetError(f"{file} has no column {absent[0]!r}; it has {', '.join(map(str, table[0]))}")
-    columns = [(name, own, name in file.integers) for name, own in file.columns.items()]
-    return [{name: _cell(row, own, integer) for name, own, integer in columns} for row in table]
-
-
-def _cell(row: Mapping[Any, Any], own: str | int | None, integer: bool) -> Any:
-    value = None if own is None else row[own]
-    return int(value.replace(",", "")) if integer and isinstance(value, str) else value
-
-
-def _verify(found: LoadedSplit, split: Split, wanted: Wanted) -> None:
-    if split.rows not in (None, len(found.rows)):
-        raise _not_pinned(found, wanted, f"{split.rows} rows", len(found.rows))
-    if split.digest not in (None, found.identity["digest"]):
-        raise _not_pinned(found, wanted, f"rows with digest {split.digest}", found.identity["digest"])
-
-
-def _verify_contains(found: LoadedSplit, file: File, wanted: Wanted) -> str:
-    """What was checked: every row of the file is among those found, question and answer verbatim."""
-    known = {(row.get("question"), str(row.get("answer"))) for row in found.rows}
-    expected = read_table(obtain(file)[1])
-    there = sum((row["question"], row["answer"]) in known for row in expected)
-    if there < len(expected):
-        raise _not_pinned(found, wanted, f"all {len(expected)} rows of {file}", f"{there} of them")
-    return f"all {there} rows of {file} verbatim"
-
-
-def _not_pinned(found: LoadedSplit, wanted: Wanted, expected: str, number: object) -> AssetError:
-    return AssetError(
-        f"{wanted}, read from {found.source}: expected {expected}, found {number}",
-        "these are not the published rows: take the file from one of the sources of `resit data show`",
-    )
