@@ -1,37 +1,89 @@
-"""The number a response states last, where no marker says what its answer is."""
+"""The number a response states last, where no marker says what its answer is.
+
+The last sentence that holds a number is taken. Of several numbers in it the one that is asserted
+counts, not the ones in asides (`i.e. …`, `if …`, brackets) and phrases (`for 50 minutes`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
-from resit.grading.numbers import Number, find_numbers
+from resit.grading.markers import ABBREVIATION
+from resit.grading.numbers import Number, Unreadable, find_tokens
+from resit.grading.statements import Reading, settle
 from resit.grading.words import find_words
 
 MAX_LINES = 40
 MAX_LINE = 2000
 """Of a longer line only the end is read."""
+_LOOP = 40
+_LOOP_TIMES = 3
+_WORD_SENTENCES = 2
 
 _ENUMERATOR = re.compile(
-    r"[\s*_#>-]{0,12}(?:(?:step|part|case|day|week|method)\s*)?\(?\d{1,2}[.):](?=\s)", re.IGNORECASE
+    r"[\s*_#>-]{0,12}(?:(?:step|part|case|method|option)\s*)?\(?(?:\d{1,2}|[A-Ha-h])[.):](?=\s)",
+    re.IGNORECASE,
 )
 _ASIDE = re.compile(
     r"\([^()\n]{0,200}\)"
-    r"|[,;:(]?\s*\b(?:i\.\s?e\.|that is,|in other words|check:|since|because|assuming|given that)[^\n]*",
+    r"|\b(?:i\.\s?e\.|e\.g\.|that is,|check:)[^\n;]*"
+    r"|\b(?:in other words|since|because|assuming|given that|considering|if|when|"
+    r"while|so that|by [a-z]{2,20}ing|(?<!needs )(?<!need )(?<!has )(?<!have )(?<!had )(?<!able )"
+    r"(?<!going )(?<!wants )(?<!want )"
+    r"to (?:complete|earn|get|have|make|reach|buy|cover|fill|finish|pay|save|meet|serve))"
+    r"\b[^\n,;]*",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])[\"'*)]*\s+|(?<=[。！？।])|;\s+")
+_PHRASE = re.compile(
+    r"\b(?:for|in|after|within|over|during|every|per|each|from|than|at|by|with|between|until|before|on|"
+    r"(?<!total )(?<!sum )(?<!profit )(?<!average )(?<!cost )(?<!amount )(?<!rate )(?<!price )(?<!score )of)"
+    r"\s+(?:(?:the|all|her|his|their|its|a|an|other|first|last|next|same|these|those|about|only)\s+){0,2}$",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(rf"(?<=[.!?]){ABBREVIATION}[\"'*)]*\s+|(?<=[。！？।])|;\s+")
+_REFUSAL = re.compile(
+    r"\b(?:cannot|can't|can not|could not|(?:impossible|unable|not possible) to)\s+(?:be\s+)?(?:further\s+)?"
+    r"(?:determine|answer|calculate|solve|say|simplif)|\b(?:not enough|insufficient|more) information",
+    re.IGNORECASE,
+)
+_OPERATOR_GAP = re.compile(
+    r"[\s)]*(?:[^\W\d_]{1,20}\s+)?[)\s]*(?:[+*/×÷·]|[-−–]|x|\\times|\\cdot|\\div)[\s($\\]*"
+)
 
 
-def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) -> Number | None:
+class Closing(NamedTuple):
+    """What the end of a response states: a number, or why there is none."""
+
+    number: Number | None
+    reason: str = ""
+
+
+def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) -> Closing:
     """The number stated by the last sentence that states one."""
+    if _loops(text, start, end):
+        return Closing(None, "repetition")
+    if _REFUSAL.search(text, max(start, end - 300), end):
+        return Closing(None, "refusal")
+    stop = len(text[start:end].rstrip()) + start
+    if text[start:stop].endswith(("?", "？")):
+        return Closing(None, "ends with a question")
     for line_start, line_stop in _lines_from_end(text, start, end):
         for sentence_start, sentence_stop in _sentences_from_end(text, line_start, line_stop):
-            number = _stated(text, sentence_start, sentence_stop, comma_decimal)
-            if number is not None:
-                return number
-    return None
+            found = _stated(text, sentence_start, sentence_stop, comma_decimal)
+            if found is not None:
+                return found
+    words = _last_words(text, start, end)
+    return Closing(words, "" if words else "no answer found")
+
+
+def _loops(text: str, start: int, end: int) -> bool:
+    """Whether the response ends in a loop: its last characters occur several times near the end."""
+    tail = text[max(start, end - 2000) : end].rstrip()
+    last = tail[-_LOOP:]
+    return len(last) == _LOOP and tail.count(last) >= _LOOP_TIMES
 
 
 def _lines_from_end(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -51,23 +103,60 @@ def _sentences_from_end(text: str, start: int, stop: int) -> list[tuple[int, int
     return list(pairwise(cuts))[::-1]
 
 
-def _stated(text: str, start: int, stop: int, comma_decimal: bool | None) -> Number | None:
-    numbers = list(find_numbers(text, start, stop, comma_decimal))
-    if len(numbers) > 1:
-        asides = [match.span() for match in _ASIDE.finditer(text, start, stop)]
-        plain = [n for n in numbers if not any(a <= n.start < b for a, b in asides)]
-        numbers = plain or numbers
-    if len(numbers) < 2:
-        return numbers[0] if numbers else None
+def _stated(text: str, start: int, stop: int, comma_decimal: bool | None) -> Closing | None:
+    """What one sentence states; None where it has no number and an earlier one is to be read."""
+    tokens = list(find_tokens(text, start, stop, comma_decimal))
+    if not tokens or text[start:stop].rstrip().endswith("?"):
+        return None
+    chosen = tokens[0] if len(tokens) == 1 else _asserted(text, start, stop, tokens)
+    if isinstance(chosen, Unreadable):
+        return Closing(None, chosen.reason)
+    first = _calculation_start(text, tokens, chosen)
+    reading: Reading = settle(text, first, stop, comma_decimal)
+    return Closing(reading, "") if isinstance(reading, Number) else Closing(None, reading)
+
+
+def _asserted(text: str, start: int, stop: int, tokens: list[Number | Unreadable]) -> Number | Unreadable:
     equals = text.rfind("=", start, stop)
-    after = [number for number in numbers if number.start > equals >= 0]
-    return after[0] if after else numbers[-1]
+    after = [token for token in tokens if token.start > equals] if equals >= 0 else []
+    if after:
+        return after[0]
+    asides = [match.span() for match in _ASIDE.finditer(text, start, stop)]
+    plain = [t for t in tokens if not any(a <= t.start < b for a, b in asides)]
+    stated = [t for t in tokens if not _is_in_phrase(text, start, t)]
+    both = [t for t in plain if t in stated]
+    return (both or stated or plain or tokens)[-1]
 
 
-def last_words(text: str, start: int, end: int) -> Number | None:
-    """The last number in words."""
+def _is_in_phrase(text: str, start: int, token: Number | Unreadable) -> bool:
+    clock = isinstance(token, Number) and token.clock
+    return clock or _PHRASE.search(text[max(start, token.start - 40) : token.start]) is not None
+
+
+def _calculation_start(text: str, tokens: list[Number | Unreadable], chosen: Number) -> Number:
+    """The first operand of the calculation that `chosen` is an operand of."""
+    at = tokens.index(chosen)
+    while at > 0:
+        before = tokens[at - 1]
+        gap = text[before.end : chosen.start]
+        hyphen = gap in "-–"
+        if not isinstance(before, Number) or hyphen or not _OPERATOR_GAP.fullmatch(gap):
+            break
+        chosen, at = before, at - 1
+    return chosen
+
+
+def _last_words(text: str, start: int, end: int) -> Number | None:
+    """The last whole number in words, in the last sentences only: `one` and `half` are often no answer."""
+    sentences = 0
     for line_start, line_stop in _lines_from_end(text, start, end):
-        found = find_words(text, line_start, line_stop)
-        if found:
-            return Number(*found[-1])
+        for sentence_start, sentence_stop in _sentences_from_end(text, line_start, line_stop):
+            if not text[sentence_start:sentence_stop].strip():
+                continue
+            found = [w for w in find_words(text, sentence_start, sentence_stop) if isinstance(w.value, int)]
+            if found:
+                return Number(*found[-1])
+            sentences += 1
+            if sentences >= _WORD_SENTENCES:
+                return None
     return None

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from resit.grading import closing, markers
 from resit.grading.markers import Window
-from resit.grading.numbers import COMMA_DECIMAL_LANGUAGES, Number, find_numbers
+from resit.grading.numbers import COMMA_DECIMAL_LANGUAGES, Number, Unreadable, find_tokens
 from resit.grading.numerals import CJK_NUMERAL, read_cjk
 from resit.grading.reasoning import outside_reasoning, segments
-from resit.grading.values import Amount, Value, amount_of, read_value
+from resit.grading.statements import settle
+from resit.grading.values import CLOCK, Amount, Clock, Several, Value, amount_of, clock_of, read_value
 from resit.grading.words import find_words
 
 UNFINISHED = "unfinished reasoning"
 TRUNCATED = "truncated"
 NOTHING = "no answer found"
-UNREADABLE = "is not a number"
+LAST_NUMBER = "last number stated"
+
+_SHORT = 120
 
 
 class Extraction(NamedTuple):
@@ -29,6 +33,14 @@ class Extraction(NamedTuple):
     explicit: bool = False
 
 
+class Reader(NamedTuple):
+    """How answers of one kind are read: where a marker says, and where none does."""
+
+    in_window: Callable[[str, Window, bool | None], Extraction | None]
+    """None where the marker states nothing of the kind, so that an earlier marker may."""
+    at_end: Callable[[str, int, int, bool | None], Extraction]
+
+
 _DRESSING = re.compile(
     r"(?:[\s*_`$\\\[({\"'~≈=:：,“]|\\(?:text|mathbf|mathrm|textbf|boxed|approx|quad|bf|displaystyle)\b\{?"
     r"|\b(?:is|are|approximately|about|exactly|only|just|a total of|total of|roughly|around|nearly|simply"
@@ -36,66 +48,70 @@ _DRESSING = re.compile(
     r"|[a-zA-Z]\s*(?==))*",
     re.IGNORECASE,
 )
-_OPERATION = re.compile(r"\s*[^\W\d_]{0,20}\s*(?:[-+*/×÷·–−]|\bx\b|\\times|\\cdot|\\div)\s*(?=[\d$(.\\])")
-_EQUALS = re.compile(r"[^\n=\d.!?]{0,40}[=≈]\s*")
 _HEADING = re.compile(r"[.)]\s+[^\W\d_]|:\s*\w")
 _CJK = re.compile(f"{CJK_NUMERAL}+")
-_NOT_BLANK = re.compile(r"\S")
 
 
-def extract_number(
-    text: str, tags: tuple[tuple[str, str], ...], language: str | None, truncated: bool
+def extract(
+    text: str,
+    wanted: type[Value],
+    tags: tuple[tuple[str, str], ...],
+    language: str | None,
+    truncated: bool,
 ) -> Extraction:
-    """The number that a response gives as its answer."""
+    """The answer a response gives, read as the kind of value that is wanted."""
     parts = outside_reasoning(text, tags)
     if parts is None:
         return Extraction(None, reason=UNFINISHED)
-    lowered = _lower(text)
+    lowered = text.replace("İ", "I").lower()  # the one letter whose lower case is longer
+    reader = _READERS[wanted]
     found = Extraction(None)
     for start, end in parts:
         for segment in segments(text, start, end):
-            found = _in_segment(text, lowered, *segment, language, truncated)
+            found = _in_segment(text, lowered, segment, reader, language, truncated)
             if found.value is not None or found.explicit:
                 return found
     return found
 
 
-def _lower(text: str) -> str:
-    """Lower case, of the same length."""
-    return text.replace("İ", "I").lower()
-
-
 def _in_segment(
-    text: str, lowered: str, start: int, end: int, language: str | None, truncated: bool
+    text: str,
+    lowered: str,
+    segment: tuple[int, int],
+    reader: Reader,
+    language: str | None,
+    truncated: bool,
 ) -> Extraction:
+    start, end = segment
     for window in markers.windows(text, lowered, start, end):
-        found = _in_window(text, window, language)
+        found = reader.in_window(text, window, _comma_decimal(language or window.language))
         if found is not None:
             if truncated and found.end >= len(text):
                 return Extraction(None, reason=TRUNCATED)
             return found
     if truncated and end == len(text):
         return Extraction(None, reason=TRUNCATED)
-    comma_decimal = True if language in COMMA_DECIMAL_LANGUAGES else None
-    number = closing.last_statement(text, start, end, comma_decimal) or closing.last_words(text, start, end)
-    return _found(number, "last number stated") if number else Extraction(None)
+    return reader.at_end(text, start, end, _comma_decimal(language))
 
 
-def _in_window(text: str, window: Window, language: str | None) -> Extraction | None:
-    """What an explicit marker states; None where it states nothing, so that an earlier one may."""
-    spoken = language or window.language
-    comma_decimal = True if spoken in COMMA_DECIMAL_LANGUAGES else None
+def _comma_decimal(language: str | None) -> bool | None:
+    return True if language in COMMA_DECIMAL_LANGUAGES else None
+
+
+def _number_in_window(text: str, window: Window, comma_decimal: bool | None) -> Extraction | None:
     if window.whole:
         return _whole(text, window, comma_decimal)
-    number = next(find_numbers(text, window.start, window.end, comma_decimal), None)
-    if number is None or (window.at_once and not _directly(text, window.start, number.start)):
-        number = _in_words(text, window)
-    if number is None:
+    token = next(find_tokens(text, window.start, window.end, comma_decimal), None)
+    if token is None or (window.at_once and not _directly(text, window.start, token.start)):
+        token = _in_words(text, window)
+    if token is None or (window.kind == "####" and _HEADING.match(text, token.end)):
         return None
-    if window.kind == "####" and _HEADING.match(text, number.end):
-        return None
-    number = _result(text, number, window.end, comma_decimal)
-    return _found(number, window.kind, explicit=True)
+    if isinstance(token, Unreadable):
+        return Extraction(None, token.start, token.end, token.reason, True)
+    reading = settle(text, token, window.end, comma_decimal)
+    if isinstance(reading, str):
+        return Extraction(None, token.start, window.end, reading, True)
+    return _found(reading, window.kind, explicit=True)
 
 
 def _found(number: Number, reason: str, explicit: bool = False) -> Extraction:
@@ -118,33 +134,65 @@ def _in_words(text: str, window: Window) -> Number | None:
     return None
 
 
-def _result(text: str, number: Number, end: int, comma_decimal: bool | None) -> Number:
-    """The right side, where the number begins a calculation `16 - 3 = 13`."""
-    at = number
-    for _ in range(20):
-        operation = _OPERATION.match(text, at.end, end)
-        following = next(find_numbers(text, operation.end(), end, comma_decimal), None) if operation else None
-        if following is None or operation is None or following.start > operation.end() + 2:
-            break
-        at = following
-    equals = _EQUALS.match(text, at.end, end) if at is not number else None
-    if equals is None:
-        return number
-    result = next(find_numbers(text, equals.end(), end, comma_decimal), None)
-    return (
-        _result(text, result, end, comma_decimal) if result and result.start <= equals.end() + 3 else number
-    )
-
-
 def _whole(text: str, window: Window, comma_decimal: bool | None) -> Extraction | None:
     content = text[window.start : window.end]
     value = read_value(content, comma_decimal)
     if isinstance(value, Amount):
-        start = window.start + len(content) - len(content.lstrip())
-        return Extraction(value, start, window.start + len(content.rstrip()), window.kind, True)
+        return _spanned(text, window.start, window.end, value, window.kind)
+    if isinstance(value, Clock) and not value.minutes:
+        return _spanned(text, window.start, window.end, Amount(value.hours), window.kind)
     if window.kind == "tag":
-        number = closing.last_statement(text, window.start, window.end, comma_decimal)
+        number, _ = closing.last_statement(text, window.start, window.end, comma_decimal)
         return _found(number, window.kind, explicit=True) if number else None
     if window.kind == "bold" or not any(char.isdigit() for char in content):
         return None
-    return Extraction(None, window.start, window.end, f"{window.kind} {UNREADABLE}", True)
+    return Extraction(None, window.start, window.end, f"{window.kind} content is not a number", True)
+
+
+def _number_at_end(text: str, start: int, end: int, comma_decimal: bool | None) -> Extraction:
+    if end - start <= _SHORT:
+        value = read_value(text[start:end], comma_decimal)
+        if isinstance(value, Amount):
+            return _spanned(text, start, end, value, LAST_NUMBER)
+    number, reason = closing.last_statement(text, start, end, comma_decimal)
+    return _found(number, LAST_NUMBER) if number else Extraction(None, reason=reason)
+
+
+def _spanned(text: str, start: int, end: int, value: Value, reason: str) -> Extraction:
+    content = text[start:end]
+    start += len(content) - len(content.lstrip())
+    return Extraction(value, start, end - len(content) + len(content.rstrip()), reason, True)
+
+
+def _clock_in_window(text: str, window: Window, comma_decimal: bool | None) -> Extraction | None:
+    match = CLOCK.search(text, window.start, window.end)
+    clock = clock_of(match) if match else None
+    return Extraction(clock, *match.span(), window.kind, True) if match and clock else None
+
+
+def _clock_at_end(text: str, start: int, end: int, comma_decimal: bool | None) -> Extraction:
+    matches = list(CLOCK.finditer(text, max(start, end - closing.MAX_LINE), end))
+    match = matches[-1] if matches else None
+    clock = clock_of(match) if match else None
+    return Extraction(clock, *match.span(), "last time stated") if match and clock else Extraction(None)
+
+
+def _several_in_window(text: str, window: Window, comma_decimal: bool | None) -> Extraction | None:
+    value = read_value(text[window.start : window.end].lstrip(" :="), comma_decimal)
+    return _spanned(text, window.start, window.end, value, window.kind) if value else None
+
+
+def _several_at_end(text: str, start: int, end: int, comma_decimal: bool | None) -> Extraction:
+    last_line = text.rstrip().rfind("\n", start, end) + 1 or start
+    for begin in (start, last_line):
+        value = read_value(text[begin:end].rpartition("=")[2], comma_decimal)
+        if value:
+            return _spanned(text, begin, end, value, "last numbers stated")
+    return Extraction(None)
+
+
+_READERS: dict[type[Value], Reader] = {
+    Amount: Reader(_number_in_window, _number_at_end),
+    Clock: Reader(_clock_in_window, _clock_at_end),
+    Several: Reader(_several_in_window, _several_at_end),
+}

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-MAX_MARKERS = 200
+MAX_MARKERS = 60
 """A response with more markers than this is read from its last ones only."""
-_MAX_BOX = 2000
+_MAX_BOX = 1000
 _MAX_LINE = 400
 
 
@@ -54,34 +54,38 @@ _ENGLISH_LINK = re.compile(
 )
 _VERB_BEFORE = re.compile(r"\b(?:to|can|cannot|can't|you|we|i|not|please)\s+$", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|n't|incorrect|wrong)\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$|\*\*|[\"')])|[。！？।]|\n|;\s")
+ABBREVIATION = "".join(
+    rf"(?<!{re.escape(word)})"
+    for word in ("i.e.", "e.g.", "approx.", "Mr.", "Mrs.", "Ms.", "Dr.", "vs.", "No.", "a.m.", "p.m.")
+)
+"""After a full stop: that it does not end a sentence."""
+_SENTENCE_END = re.compile(rf"[.!?]{ABBREVIATION}(?=\s|$|\*\*|[\"')])|[。！？।]|\n|;\s")
 _LINK = re.compile(r"[^\n.。！？।\d:：=]{0,40}[:：=]?")
 _BLANK = re.compile(r"[\s*_`#>$\\\[({]*")
-_BOLD_LINES = 2
+_EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 
 
 def windows(text: str, lowered: str, start: int, end: int) -> Iterator[Window]:
     """The places of explicit answers between two positions, from the last to the first."""
-    ascii_only = text.isascii()
     heads = [
-        (lowered.rfind(anchor, start, end), anchor, read)
-        for anchor, read in _ANCHORS.items()
-        if not ascii_only or anchor.isascii()
+        (at, anchor, read)
+        for anchor, read in (_ASCII_ANCHORS if text.isascii() else _ANCHORS)
+        if (at := lowered.rfind(anchor, start, end)) >= 0
     ]
-    heads = [head for head in heads if head[0] >= 0]
-    tried = 0
-    while heads and tried < MAX_MARKERS:
-        tried += 1
-        last = max(range(len(heads)), key=lambda i: heads[i][0])
-        at, anchor, read = heads[last]
+    bold = _bold(text, start, end)
+    for _ in range(MAX_MARKERS):
+        last = max(range(len(heads)), key=lambda i: heads[i][0], default=-1)
+        if bold and (last < 0 or bold[-1].end > heads[last][0]):
+            yield bold.pop()
+            continue
+        if last < 0:
+            return
+        at, anchor, read = heads.pop(last)
+        if (before := lowered.rfind(anchor, start, at)) >= 0:
+            heads.append((before, anchor, read))
         window = read(text, at, start, end)
         if window is not None:
             yield window
-        before = lowered.rfind(anchor, start, at)
-        if before >= 0:
-            heads[last] = (before, anchor, read)
-        else:
-            del heads[last]
 
 
 def sentence_end(text: str, start: int, end: int) -> int:
@@ -167,20 +171,21 @@ def _phrase(language: str, anchor: str) -> Callable[[str, int, int, int], Window
     return read
 
 
-def _bold(text: str, at: int, start: int, end: int) -> Window | None:
-    """Emphasis in one of the last lines; `at` is its closing mark."""
-    tail = text[at:end]
-    if tail.rstrip().count("\n") >= _BOLD_LINES or len(tail) > _MAX_LINE:
-        return None
-    opening = text.rfind("**", max(start, at - 120), at)
-    if opening < 0 or opening + 2 >= at or "\n" in text[opening:at]:
-        return None
-    return Window("bold", opening + 2, at, whole=True)
+def _bold(text: str, start: int, end: int) -> list[Window]:
+    """Emphasis in the last two lines, in order."""
+    tail = text[max(start, end - _MAX_LINE) : end]
+    if "**" not in tail:
+        return []
+    offset = end - len(tail)
+    lines = tail.rstrip().rsplit("\n", 2)
+    offset += len(lines[0]) if len(lines) == 3 else 0
+    return [Window("bold", m.start(1), m.end(1), whole=True) for m in _EMPHASIS.finditer(text, offset, end)]
 
 
-_ANCHORS: dict[str, Callable[[str, int, int, int], Window | None]] = {
-    "####": _hashes,
-    "boxed": _box,
-    "answer": _answer,
-    "**": _bold,
-} | {anchor: _phrase(language, anchor) for language, anchors in _PHRASES.items() for anchor in anchors}
+_ANCHORS: tuple[tuple[str, Callable[[str, int, int, int], Window | None]], ...] = (
+    ("####", _hashes),
+    ("boxed", _box),
+    ("answer", _answer),
+    *((anchor, _phrase(language, anchor)) for language, anchors in _PHRASES.items() for anchor in anchors),
+)
+_ASCII_ANCHORS = tuple((anchor, read) for anchor, read in _ANCHORS if anchor.isascii())

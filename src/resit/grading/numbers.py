@@ -26,37 +26,52 @@ class Number(NamedTuple):
     start: int
     end: int
     percent: bool = False
+    clock: bool = False
+    """Written as a full hour: 2:00."""
 
+
+class Unreadable(NamedTuple):
+    """Digits that are no number, and why."""
+
+    start: int
+    end: int
+    reason: str
+
+
+EXPRESSION = "an expression, not a number"
 
 _SPACE = "[ \u00a0\u2007\u2009\u202f]"
 _CLUSTER = (
     rf"\d{{1,3}}(?:{_SPACE}\d{{3}})+(?![\d,'’])(?:[.,]\d+)?"
     r"|[.．]?\d+(?:[.,'’_٫٬，．]\d+|\{[,.]\}\d+|,?\\[,!;: ]\d+)*"
 )
-_SIDE = r"(?:\{\s*(?:\\text\{)?\s*-?\d[\d.,]{0,30}\s*\}{1,2}|\d)"
-_FRACTION = rf"\\[dtc]?frac\s*({_SIDE})\s*({_SIDE})"
+_SIDE = r"(?:\{\s?(?:\\text\{\s?)?-?\d[\d.,]{0,30}\s?\}{1,2}|\d)"
+_FRACTION = rf"\\[dtc]?frac\s?({_SIDE})\s?({_SIDE})"
 _VULGAR = "".join(numerals.VULGAR)
 TOKEN = re.compile(rf"{_FRACTION}|{_CLUSTER}|[{_VULGAR}]")
 _TAIL = re.compile(
     rf"""(?P<exponent>[eE][+\-−]?\d{{1,6}}(?!\w))
-    |\s*(?:[×x*·]|\\times|\\cdot)\s*10\s*(?:\^\s*\{{?\s*(?P<power_of_ten>[+\-−]?\d{{1,6}})(?:\s*\}})?|(?P<raised_ten>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}}))
+    |\s{{0,3}}(?:[×x*·]|\\times|\\cdot)\s{{0,3}}10\s{{0,3}}(?:\^\s{{0,3}}\{{?\s{{0,3}}(?P<power_of_ten>[+\-−]?\d{{1,6}})(?:\s{{0,3}}\}})?|(?P<raised_ten>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}}))
     |(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}})
-    |\s*\^\s*(?:\{{\s*(?P<power>-?\d{{1,6}})\s*\}}|(?P<power_bare>-?\d{{1,6}})(?![\d^!]))
+    |\s{{0,3}}\^\s{{0,3}}(?:\{{\s{{0,3}}(?P<power>-?\d{{1,6}})\s{{0,3}}\}}|(?P<power_bare>-?\d{{1,6}})(?![\d^!]))
     |\s?(?P<vulgar>[{_VULGAR}])
-    |\s*(?P<mixed>{_FRACTION.replace("(", "(?:").replace("(?:?:", "(?:")})
+    |\s{{0,3}}(?P<mixed>{_FRACTION.replace("(", "(?:").replace("(?:?:", "(?:")})
     |[ -](?P<mixed_over>\d{{1,9}}\s?[/⁄]\s?\d{{1,9}})(?![\d/])
     |\s?[/⁄∕]\s?(?P<over>\d+)(?![\d/]|[.,]\d)
-    |\s*(?P<magnitude>hundred|thousand|million|billion|trillion)\b
+    |\s{{0,3}}(?P<magnitude>hundred|thousand|million|billion|trillion)\b
     |(?P<cjk>{numerals.CJK_MAGNITUDE}+)
     |(?P<suffix>[kKMB])(?![\w])
-    |(?P<cents>\s*dollars?(?:,?\s+and|,)?\s+(?P<cent_digits>\d{{1,2}})\s+cents?\b)
-    |(?P<other>:\d|\s*\^(?!\s*\{{?\s*\\circ)|[/⁄]\d|!(?=[\d\s]*[*/+^=)}}]))""",
+    |(?P<cents>\s{{0,3}}dollars?(?:,?\s{{1,3}}and|,)?\s{{1,3}}(?P<cent_digits>\d{{1,2}})\s{{1,3}}cents?\b)
+    |:(?P<minutes>[0-5]\d)(?::[0-5]\d)?(?!\d)(?:\s{{0,3}}[ap]\.?\s?m\b\.?)?
+    |(?P<algebra>[xyzn](?![\w'’]))
+    |(?P<other>:\d|\s{{0,3}}(?:\\(?:sqrt|pi|theta|alpha|ln|log|sin|cos|tan)\b|[π√])|\s{{0,3}}\^(?!\s{{0,3}}\{{?\s{{0,3}}\\circ)|[/⁄]\d|!(?=[\d\s]{{0,6}}[*/+^=)}}]))""",
     re.VERBOSE | re.IGNORECASE,
 )
-_PERCENT = re.compile(r"\s*(?:\\?%|[％٪]|per\s?cent(?:age)?\b|\\text\{\s*per\s?cent\s*\})", re.IGNORECASE)
+_PERCENT = re.compile(r"\s{0,3}(?:\\?%|[％٪]|per\s?cent(?:age)?\b|\\text\{\s?per\s?cent\s?\})", re.IGNORECASE)
 _BEFORE_CODE = re.compile(r"(?:US|CA|AU|NZ|HK|[ACNS])\\?\$$|(?:USD|EUR|GBP|AUD|CAD|INR|AED|Rs|R|RM)\.?\s?$")
 _FRACTION_SIDES = re.compile(_FRACTION)
 _RUN = re.compile(r"\S*")
+_ROOT = re.compile(r"(?:sqrt|√)[\s{(\[]*$")
 _CURRENCY = frozenset("$€£¥₹₽₩฿৳₦₫₱￥＄￡")
 _DASHES = frozenset("-−–﹣－‐‑")
 _OPENERS = frozenset("=:：#([{（|~≈*\n\t>")
@@ -65,16 +80,26 @@ _LATIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏΑ-ωА-яЁё_]")
 
 def find_numbers(text: str, start: int, end: int, comma_decimal: bool | None = None) -> Iterator[Number]:
     """The numbers that begin between two positions, from left to right."""
+    for token in find_tokens(text, start, end, comma_decimal):
+        if isinstance(token, Number):
+            yield token
+
+
+def find_tokens(
+    text: str, start: int, end: int, comma_decimal: bool | None = None
+) -> Iterator[Number | Unreadable]:
+    """The numbers, and the digits that are none, from left to right."""
     at = start
     while match := TOKEN.search(text, at, end):
-        number = _number(text, match, start, end, comma_decimal)
-        if isinstance(number, Number):
-            yield number
-            at = max(number.end, match.start() + 1)
+        token = _token(text, match, start, end, comma_decimal)
+        if token is None:
+            at = match.end()
+        elif isinstance(token, Unreadable) and _is_list(match[0]):
+            yield from _pieces(match)
+            at = match.end()
         else:
-            if _is_list(match[0]):
-                yield from _pieces(match)
-            at = max(number, match.start() + 1)
+            yield token
+            at = max(token.end, match.start() + 1)
 
 
 def _is_list(cluster: str) -> bool:
@@ -88,22 +113,30 @@ def _pieces(match: re.Match[str]) -> Iterator[Number]:
             yield Number(value, match.start() + piece.start(), match.start() + piece.end())
 
 
-def _number(
+def _token(
     text: str, match: re.Match[str], floor: int, end: int, comma_decimal: bool | None
-) -> Number | int:
-    """The number at a token, or where to go on searching when it is none."""
+) -> Number | Unreadable | None:
+    """The number at a token; None inside an identifier."""
     start, stop = match.span()
     if text[start] == "." and start > floor and text[start - 1].isalnum():
         start += 1  # "in total.5 of them": a full stop without a space
-    value = _core(text[start:stop], comma_decimal)
     left = _left(text, start, floor)
-    if value is None or left is None:
-        return stop
+    if left is None:
+        return None
+    if start > floor and text[start - 1] in "{([√" and _ROOT.search(text[max(floor, start - 8) : start]):
+        return Unreadable(start, stop, EXPRESSION)
+    value = _core(text[start:stop], comma_decimal)
     start, negative, currency = left
+    if value is None:
+        return Unreadable(start, stop, "a malformed or too long number")
     if stop < len(text) and text[stop] not in "\n.,;)" and (tail := _TAIL.match(text, stop, end)):
+        if tail["minutes"]:
+            if tail["minutes"] == "00":
+                return Number(value, start, tail.end(), clock=True)
+            return Unreadable(start, tail.end(), "a clock time")
         extended = _extend(value, tail, currency)
         if extended is None:
-            return _end_of_run(text, tail.end(), end)
+            return Unreadable(start, _end_of_run(text, tail.end(), end), EXPRESSION)
         if extended is not value:
             value, stop = extended, tail.end()
     percent = _PERCENT.match(text, stop, end) if stop < end else None

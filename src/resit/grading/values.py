@@ -53,17 +53,18 @@ _LABEL = re.compile(
     r"(?:[A-Za-z](?:_\{?\w\}?)?|\\text\{[^{}=]{1,40}\}|[A-Za-z][A-Za-z ]{1,30}[A-Za-z])\s*[=:]\s*(?![=>])"
 )
 _UNIT = re.compile(
-    r"(?:\s|\\[,;:! ]|~)*"
-    r"(?:\^?\s*\{?\s*\\(?:circ|degree)\s*\}?|°"
-    r"|\\(?:text|mathrm|mbox|textbf|textit)\s*\{[^{}\d=]{0,60}\}(?:\^\{?[23]\}?)?"
-    r"|[$€£¥₹]|\\\$"
-    r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?!\w))[^\W\d_][^\W\d_]*(?:[/.'’\-² ³]{1,2}[^\W\d_]+)*[²³]?)*"
-    r"(?:\s|\\[,;:! ]|~|\$|\*\*)*[.。．!]?\s*"
+    r"(?:\s++|\\[,;:! ]|~|\*\*|[$€£¥₹/.'’\-²³。．!]|\\\$"
+    r"|\^?\{?\\(?:circ|degree)\}?|°"
+    r"|\\(?:text|mathrm|mbox|textbf|textit)\{[^{}\d=]{0,60}\}(?:\^\{?[23]\}?)?"
+    r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++)*+"
 )
-_CLOCK = re.compile(r"(\d{1,2})[:：](\d{2})(?::\d{2})?(?!\d)\s*(?:([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
+"""What may follow a number without changing it: units, currency, dressing; no variables, no list."""
+CLOCK = re.compile(r"(\d{1,2})[:：](\d{2})(?::\d{2})?(?!\d)\s*(?:([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
 _BRACKETS = re.compile(r"(\\?[\[({]|\\left[\[({]|\\lbrace)(.*?)(\\?[\])}]|\\right[\])}]|\\rbrace)", re.DOTALL)
+_MAX_ITEMS = 50
 _ITEM_BREAK = re.compile(
-    r"\s*(?:[,;，、]\s*(?:\\text\{\s*)?(?:and|or)\b\s*\}?|[;，、]|,(?!\d{3}(?!\d))|,(?=\s)|\\text\{\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*"
+    r"[,;，、]\s{0,3}(?:\\text\{\s{0,3})?(?:and|or)\b\s{0,3}\}?|[;，、]|,(?!\d{3}(?!\d))|,(?=\s)"
+    r"|\\text\{\s{0,3}(?:and|or)\s{0,3}\}|\b(?:and|or)\b"
 )
 _PLUS_MINUS = re.compile(r"(?:\\pm|±)\s*")
 _RANGE = re.compile(r"[\d.,]+\s?[-–]\s?[\d.,]+")
@@ -161,7 +162,7 @@ def _evaluated(text: str) -> Amount | None:
 
 
 def _clock(text: str) -> Clock | None:
-    match = _CLOCK.fullmatch(text.rstrip(". "))
+    match = CLOCK.fullmatch(text.rstrip(". "))
     return clock_of(match) if match else None
 
 
@@ -179,9 +180,11 @@ def _several(text: str) -> Several | None:
     if match := _BRACKETS.fullmatch(text):
         opening, text, closing = match[1][-1], match[2], match[3][-1]
         brackets = "" if opening in "{e" else opening + closing
-    items = [read_item(item) for item in _ITEM_BREAK.split(text.strip()) if item.strip()]
-    known = tuple(item for item in items if item is not None)
-    if len(known) < 2 or len(known) != len(items) or len(known) > 50:
+    items = [item for item in _ITEM_BREAK.split(text) if item.strip()]
+    if not 2 <= len(items) <= _MAX_ITEMS:
+        return None
+    known = tuple(value for item in items if (value := read_item(item)) is not None)
+    if len(known) != len(items):
         return None
     return Several(known, brackets)
 

@@ -1,0 +1,96 @@
+"""The one number that a statement comes to: the result of its calculation, or none if it names several."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+from resit.grading.expressions import evaluate
+from resit.grading.numbers import Number, Unreadable, find_tokens
+
+Reading: TypeAlias = "Number | str"
+"""A number, or the reason why there is none."""
+
+SEVERAL = "several numbers"
+RANGE = "a range"
+CALCULATION = "a calculation without result"
+
+_MAX_STEPS = 40
+_OPERATION = re.compile(
+    r"[\s)]{0,4}(?:[^\W\d_]{1,20}\s{1,3})?[)\s]{0,4}"
+    r"(?:[-−–]\s{0,3}(?=[\d.$€£(\\])|(?:[+*×÷·]|/|\\times|\\cdot|\\div)\s{0,3}(?=[\w.$€£(\\])"
+    r"|x\s{0,3}(?=[\d.$€£(\\]))"
+)
+_RUN = re.compile(
+    r"(?:[\d\s.,()+*/×÷·−–^{}$€£%-]|x(?=[\s\d$(])|\\(?:times|cdot|div|[dt]?frac|left|right|[,!;:$%]))*"
+)
+_EQUALS = re.compile(r"[^\S\n]{0,3}(?:[^\W\d_]{1,20}+[^\S\n]{0,3}){0,3}(?:[=≈]|\\approx)")
+_AFTER_EQUALS = re.compile(r"(?:[\s$€£\\({*~≈]|\\(?:text|mathbf|boxed)\{){0,20}")
+_AND = re.compile(
+    r"(?:\s*,\s+(?:(?:and|&)\s+)?|(?:\s+[^\W\d_][\w'’-]{0,20}){0,5}?,?\s+(?:and|&|plus)\s+"
+    r"|\s+(?:hours?|minutes?|days?|weeks?|years?|months?|feet|foot|yards?|pounds?|gallons?|dollars?),?\s+)"
+    r"(?=[\d$€£.])",
+    re.IGNORECASE,
+)
+_OR = re.compile(r"\s+(?P<unit>(?:[^\W\d_][\w'’-]{0,20}\s+){0,3}?)or\s+(?=[\d$€£.])")
+_HYPHENATED = re.compile(r"[\d.,$€£]+\s?[-–]\s?[\d.,$€£]+\s*")
+_LEFT_OUT = str.maketrans({"$": "", "€": "", "£": "", "x": "*", "·": "*", "–": "-"})
+
+
+def settle(text: str, number: Number, end: int, comma_decimal: bool | None) -> Reading:
+    """The number that the statement beginning at `number` comes to, up to `end`."""
+    for _ in range(_MAX_STEPS):
+        operation = _OPERATION.match(text, number.end, end)
+        if operation:
+            equals = text.rfind("=", operation.end(), end)
+            if equals < 0:
+                return _evaluated(text, number, end)
+            result = _directly_after(text, equals + 1, end, comma_decimal)
+            if result is None:
+                return CALCULATION
+        else:
+            equal = _EQUALS.match(text, number.end, end)
+            result = _directly_after(text, equal.end(), end, comma_decimal) if equal else None
+            if result is None:
+                return _single(text, number, end, comma_decimal)
+        if isinstance(result, Unreadable):
+            return result.reason
+        number = result
+    return CALCULATION
+
+
+def _directly_after(text: str, at: int, end: int, comma_decimal: bool | None) -> Number | Unreadable | None:
+    blank = _AFTER_EQUALS.match(text, at, end)
+    begin = blank.end() if blank else at
+    token = next(find_tokens(text, at, min(end, begin + 60), comma_decimal), None)
+    return token if token is not None and token.start <= begin + 1 else None
+
+
+def _evaluated(text: str, number: Number, end: int) -> Reading:
+    """The value of a calculation whose result is not given, where it can be worked out exactly."""
+    run = _RUN.match(text, number.start, end)
+    written = run[0].rstrip(" .,(") if run else ""
+    if _HYPHENATED.fullmatch(written):
+        return RANGE
+    complete = run is None or not text[run.end() : run.end() + 1].isalpha() or run[0][-1:].isspace()
+    value = evaluate(written.translate(_LEFT_OUT).replace("\\", " ").strip()) if complete else None
+    if value is None or written[-1:] in "+-*/":
+        return CALCULATION
+    return Number(value, number.start, number.start + len(written))
+
+
+def _single(text: str, number: Number, end: int, comma_decimal: bool | None) -> Reading:
+    """The number, unless another quantity stands beside it (`4 blue and 6 red`)."""
+    either = _OR.match(text, number.end, end)
+    if either:
+        other = next(find_tokens(text, either.end(), end, comma_decimal), None)
+        if isinstance(other, Number) and other.value != number.value:
+            # "2040 minutes or 34 hours" says the same twice, in the unit asked for the second time.
+            return other if either["unit"].strip() else SEVERAL
+        return number
+    beside = _AND.match(text, number.end, end)
+    if beside:
+        other = next(find_tokens(text, beside.end(), end, comma_decimal), None)
+        if other is not None and other.start <= beside.end() + 1:
+            return SEVERAL
+    return number
