@@ -24,7 +24,7 @@ app = typer.Typer(
         "token_normalize_func": lambda token: token.replace("_", "-"),
     },
 )
-for verb in (run, score, data, imports, imports):
+for verb in (run, score, data, imports):
     verb.register(app)
 
 
