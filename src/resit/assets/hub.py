@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from resit.assets.sources import SourceFailure
+from resit.assets.catalogue import File
+from resit.assets.fetch import cache_folder, store
+from resit.assets.sources import Opened, SourceFailure
 
 SOURCE = re.compile(r"hf:(models/)?([^/@]+/[^/@]+)@([^/]+)/(.+)")
 CONVERTED = "refs/convert/parquet"
@@ -27,9 +31,9 @@ class Repository:
 
     path: str
     commit: str
-    names: tuple[str, ...]
+    names: list[str]
     card: Mapping[str, Any]
-    """The metadata of its README: `configs` says which files are which split."""
+    """`configs` of its README's metadata, which says which files are which split."""
 
 
 @contextmanager
@@ -73,25 +77,46 @@ def _cause(error: BaseException) -> str:
     return _first_line(error.__cause__ or error)
 
 
-def _settings() -> dict[str, Any]:
-    """Endpoint and cache as the environment has them now, not as at huggingface-hub's import."""
-    cache = os.environ.get("HF_HUB_CACHE")
-    return {"endpoint": os.environ.get("HF_ENDPOINT") or None, "cache_dir": cache or None}
+def _endpoint() -> str | None:
+    """The hub's address as the environment has it now, not as at huggingface-hub's import."""
+    return os.environ.get("HF_ENDPOINT") or None
+
+
+def _cache() -> str | None:
+    return os.environ.get("HF_HUB_CACHE") or None
 
 
 def download(repo: str, revision: str, name: str, repo_type: str = "dataset") -> Path:
-    """A file of a repository, from huggingface-hub's cache or the hub. Raises SourceFailure."""
-    with _explained():
-        from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
+    """A file of a repository, from huggingface-hub's cache or the hub. Raises SourceFailure.
 
-        settings = _settings()
-        place = {"revision": revision, "repo_type": repo_type}
-        cached = try_to_load_from_cache(repo, name, cache_dir=settings["cache_dir"], **place)
-        if isinstance(cached, str) and COMMIT.fullmatch(revision):
-            return Path(cached)
+    A commit's file never changes, so its cached copy is enough; a branch's is used where the hub gives none.
+    """
+    with _explained():
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(repo, name, _cache(), revision, repo_type)
+    cached = Path(found) if isinstance(found, str) else None
+    if cached and COMMIT.fullmatch(revision):
+        return cached
+    try:
+        return _downloaded(repo, revision, name, repo_type)
+    except SourceFailure:
+        if cached is None:
+            raise
+        return cached
+
+
+def _downloaded(repo: str, revision: str, name: str, repo_type: str) -> Path:
+    with _explained():
+        from huggingface_hub import HfApi, hf_hub_download
+
+        endpoint = _endpoint()
         # asked first, because hf_hub_download tries for half a minute where there is no network
-        HfApi(endpoint=settings["endpoint"]).repo_info(repo, timeout=TIMEOUT_SECONDS, **place)
-        return Path(hf_hub_download(repo, name, **place, **settings))
+        HfApi(endpoint).repo_info(repo, revision=revision, repo_type=repo_type, timeout=TIMEOUT_SECONDS)
+        found = hf_hub_download(
+            repo, name, revision=revision, repo_type=repo_type, endpoint=endpoint, cache_dir=_cache()
+        )
+        return Path(found)
 
 
 def file(source: str) -> Path:
@@ -111,41 +136,33 @@ def snapshot_folder(path: str, revision: str) -> Path:
 
 
 def repository(path: str, revision: str | None) -> Repository:
-    """What a data set's repository holds, asked of the hub, else as cached here. Raises SourceFailure."""
+    """What a data set's repository holds, asked of the hub, else as it was when last asked.
+
+    Raises SourceFailure.
+    """
+    record = cache_folder() / "hub" / f"{path}@{revision or 'main'}.json"
     try:
-        return _asked(path, revision)
+        found = _asked(path, revision)
     except SourceFailure as failure:
-        found = _cached(path, revision)
-        if found is None:
+        if not record.is_file():
+            raise
+        try:
+            return Repository(**json.loads(record.read_bytes()))
+        except (ValueError, TypeError):
             raise failure from None
-        return found
+    written = json.dumps(asdict(found)).encode()
+    store(Opened(io.BytesIO(written), len(written)), record, File("hub", record.name, ()), path)
+    return found
 
 
 def _asked(path: str, revision: str | None) -> Repository:
     with _explained():
         from huggingface_hub import HfApi
 
-        api = HfApi(endpoint=_settings()["endpoint"])
-        info = api.dataset_info(path, revision=revision, timeout=TIMEOUT_SECONDS)
-    names = tuple(sorted(sibling.rfilename for sibling in info.siblings or ()))
+        info = HfApi(_endpoint()).dataset_info(path, revision=revision, timeout=TIMEOUT_SECONDS)
+    names = sorted(sibling.rfilename for sibling in info.siblings or ())
     card = info.card_data.to_dict() if info.card_data else {}  # type: ignore[no-untyped-call]
-    return Repository(path, info.sha or revision or "", names, card)
-
-
-def _cached(path: str, revision: str | None) -> Repository | None:
-    """The snapshot that an earlier download left, so that a machine without network works on."""
-    try:
-        from huggingface_hub import snapshot_download
-
-        folder = Path(
-            snapshot_download(
-                path, revision=revision, repo_type="dataset", local_files_only=True, **_settings()
-            )
-        )
-    except (ImportError, OSError, ValueError):
-        return None
-    names = [found.relative_to(folder).as_posix() for found in folder.rglob("*") if found.is_file()]
-    return Repository(path, folder.name, tuple(sorted(names)), card_of(folder))
+    return Repository(path, info.sha or revision or "", names, {"configs": card.get("configs") or []})
 
 
 def card_of(folder: Path) -> Mapping[str, Any]:
@@ -164,5 +181,5 @@ def card_of(folder: Path) -> Mapping[str, Any]:
 
 def converted(repository_: Repository) -> Repository | None:
     """The hub's own parquet copy of a data set that is only a script, which is never run."""
-    scripts: Sequence[str] = [name for name in repository_.names if name.endswith(".py")]
-    return repository(repository_.path, CONVERTED) if scripts else None
+    is_script = any(name.endswith(".py") for name in repository_.names)
+    return repository(repository_.path, CONVERTED) if is_script else None
