@@ -48,40 +48,26 @@ def _redrawn(task: Task, count: int, seed: int) -> Chooser:
 
 
 def _first(task: Task, count: int, seed: int) -> Chooser:
-    """lm-eval's `first_n`: the pool's first rows, without the document itself."""
-    rows, apart = task.exemplars.rows, task.exemplars.holds_documents
-
-    def choose(fields: Fields) -> Sequence[int]:
-        if not apart:
-            return range(count)
-        found = list(islice((i for i, row in enumerate(rows) if row != fields), count))
-        _check(task, len(found), count)
-        return found
-
-    return choose
-
-
-def _fixed(task: Task, count: int, seed: int) -> Chooser:
-    """One draw, the first of `default`'s stream, for all documents."""
-    return _same_for_all(task, Random(seed).sample(range(len(task.exemplars.rows)), count))
+    """lm-eval's `first_n`: the pool's first rows."""
+    return _first_of(range(len(task.exemplars.rows)), task, count)
 
 
 def _permutation(task: Task, count: int, seed: int) -> Chooser:
-    """sieval's: the first rows of numpy's `default_rng(seed).permutation`, for all documents."""
+    """sieval's: the first rows of numpy's `default_rng(seed).permutation`, the same for all documents."""
     import numpy as np
 
-    return _same_for_all(
-        task, np.random.default_rng(seed).permutation(len(task.exemplars.rows))[:count].tolist()
-    )
+    return _first_of(np.random.default_rng(seed).permutation(len(task.exemplars.rows)).tolist(), task, count)
 
 
-def _same_for_all(task: Task, chosen: Sequence[int]) -> Chooser:
-    if task.exemplars.holds_documents:
-        raise UsageError(
-            f"{task.source}: the same exemplars for all documents must not come from the split that is asked",
-            "take them from another split, or use the sampler default or first_n",
-        )
-    return lambda fields: chosen
+def _first_of(order: Sequence[int], task: Task, count: int) -> Chooser:
+    rows = task.exemplars.rows
+
+    def choose(fields: Fields) -> Sequence[int]:
+        found = list(islice((i for i in order if rows[i] != fields), count))
+        _check(task, len(found), count)
+        return found
+
+    return choose if task.exemplars.holds_documents else lambda fields: order[:count]
 
 
 def _check(task: Task, found: int, count: int) -> None:
@@ -94,6 +80,5 @@ def _check(task: Task, found: int, count: int) -> None:
 SAMPLERS: Mapping[str, Callable[[Task, int, int], Chooser]] = {
     "default": _redrawn,
     "first_n": _first,
-    "fixed": _fixed,
     "permutation": _permutation,
 }

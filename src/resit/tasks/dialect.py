@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
 
 from resit.errors import UsageError
 from resit.tasks.functions import Function
@@ -22,27 +22,28 @@ class _Keys(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class AssetExemplars(_Keys):
-    """Exemplars that stand in a published file."""
+class ExemplarSource(_Keys):
+    """Exemplars from elsewhere: a list in a published YAML file, or the rows of another data set."""
 
-    asset: str = Field(description="asset of `resit data list`")
+    asset: str | None = Field(default=None, description="asset of `resit data list`")
     file: str | None = Field(default=None, description="the asset's file, where it has several")
-    at: str = Field(default="", description="dotted path to the list of exemplars in a YAML file")
-
-
-class DatasetExemplars(_Keys):
-    """Exemplars that are rows of another data set than the one that is asked."""
-
-    dataset_path: str
+    at: str = Field(default="", description="dotted path to the list of exemplars in the file")
+    dataset_path: str | None = None
     dataset_name: str | None = None
     split: str = "train"
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ExemplarSource:
+        if (self.asset is None) == (self.dataset_path is None):
+            raise ValueError("expected either asset or dataset_path")
+        return self
 
 
 class Reference(_Keys):
     """The published implementation that a task follows."""
 
     implementation: str = Field(description="repository or package")
-    commit: str = Field(description="commit or version that was followed")
+    pinned: str = Field(description="commit, or version and sha256, that was followed")
     file: str = Field(description="the task's file there")
 
 
@@ -60,7 +61,7 @@ class ResitKeys(_Keys):
     chat: bool = Field(
         default=False, description="the protocol is a chat one: asked as turns without being told to"
     )
-    exemplars: AssetExemplars | DatasetExemplars | None = None
+    exemplars: ExemplarSource | None = None
     headline: str = Field(default="", description="`metric,filter` that the score is quoted by")
     rules: tuple[str, ...] = Field(
         default=("robust",), description="grading rules reported beside the filters"
@@ -79,7 +80,7 @@ class FewshotKeys(_Keys):
     """`fewshot_config`: where exemplars come from and how they are rendered; None: as the task has it."""
 
     sampler: InstanceOf[Function] | str = Field(
-        default="default", description="default, first_n, fixed or permutation"
+        default="default", description="default, first_n or permutation"
     )
     split: str | None = None
     process_docs: InstanceOf[Function] | None = None
@@ -204,7 +205,10 @@ def _known_keys(path: Sequence[int | str]) -> Sequence[str]:
     if not path:
         return list(TaskConfig.model_fields)
     models: dict[str, type[BaseModel]] = {
-        "fewshot_config": FewshotKeys, "resit": ResitKeys, "reference": Reference, "data": DataLicence,
-        "AssetExemplars": AssetExemplars, "DatasetExemplars": DatasetExemplars,
-    }  # fmt: skip
+        "fewshot_config": FewshotKeys,
+        "resit": ResitKeys,
+        "exemplars": ExemplarSource,
+        "reference": Reference,
+        "data": DataLicence,
+    }
     return list(models[str(path[-1])].model_fields)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from resit import assets
 from resit.errors import UsageError
 from resit.records import Document
-from resit.tasks.dialect import AssetExemplars, DatasetExemplars, TaskConfig
+from resit.tasks.dialect import ExemplarSource, TaskConfig
 from resit.tasks.files import Place, parse
 from resit.tasks.functions import Function
 from resit.tasks.rowset import Row, RowSet
+
+RowReader = Callable[..., list[Row]]
+"""`assets.rows`, or what stands in for it: (dataset_path, dataset_name, split, **options) to rows."""
 
 HARMLESS = ("trust_remote_code",)
 """`dataset_kwargs` that change how `datasets` loads, never what."""
@@ -53,14 +56,15 @@ def doc_hash(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def documents(config: TaskConfig, where: object) -> list[Document]:
+def documents(config: TaskConfig, where: object, reader: RowReader = assets.rows) -> list[Document]:
     """The split that is asked, processed, in order. Raises UsageError where the task names no split."""
     split = config.asked_split
     if split is None:
         raise UsageError(f"{where}: task {config.task!r} names neither a test_split nor a validation_split")
     found: list[Document] = []
     seen: Counter[str] = Counter()
-    for doc_id, row in enumerate(_processed(split_rows(config, split, where), config.process_docs, where)):
+    rows = _processed(split_rows(config, split, where, reader), config.process_docs, where)
+    for doc_id, row in enumerate(rows):
         digest = doc_hash(row)
         seen[digest] += 1
         unique = digest if seen[digest] == 1 else f"{digest}#{seen[digest]}"
@@ -68,14 +72,14 @@ def documents(config: TaskConfig, where: object) -> list[Document]:
     return found
 
 
-def split_rows(config: TaskConfig, split: str, where: object) -> list[Row]:
+def split_rows(config: TaskConfig, split: str, where: object, reader: RowReader) -> list[Row]:
     """The rows of one split of the task's data set, as published."""
     if config.custom_dataset is not None:
         return _custom(config.custom_dataset, config, split, where)
     if config.dataset_path is None:
         raise UsageError(f"{where}: task {config.task!r} has no dataset_path")
     options = {k: v for k, v in (config.dataset_kwargs or {}).items() if k not in HARMLESS}
-    return assets.rows(config.dataset_path, config.dataset_name, split, **options)
+    return reader(config.dataset_path, config.dataset_name, split, **options)
 
 
 def _custom(function: Function, config: TaskConfig, split: str, where: object) -> list[Row]:
@@ -94,14 +98,11 @@ def _processed(rows: list[Row], function: Function | None, where: object) -> lis
     return result
 
 
-def exemplar_pool(config: TaskConfig, where: object) -> Pool:
+def exemplar_pool(config: TaskConfig, where: object, reader: RowReader = assets.rows) -> Pool:
     """What exemplars are drawn from, in lm-eval's order of precedence, Resit's own sources first."""
     source = config.resit.exemplars
-    if isinstance(source, AssetExemplars):
-        return _pool(_asset_exemplars(source), source.model_dump(), False)
-    if isinstance(source, DatasetExemplars):
-        rows = assets.rows(source.dataset_path, source.dataset_name, source.split)
-        return _pool(rows, source.model_dump(), False)
+    if source is not None:
+        return Pool(_exemplars(source, reader), source.model_dump(exclude_unset=True), False)
     same = config.shot_split == config.test_split
     samples = config.fewshot_config.samples
     if config.shot_split is None and samples is not None:
@@ -109,28 +110,26 @@ def exemplar_pool(config: TaskConfig, where: object) -> Pool:
     split = config.shot_split or config.training_split or config.validation_split or config.test_split
     if split is None:
         raise UsageError(f"{where}: task {config.task!r} names no split or samples to take exemplars from")
-    rows = _processed(split_rows(config, split, where), config.for_shots("process_docs"), where)
-    return _pool(
+    rows = _processed(split_rows(config, split, where, reader), config.for_shots("process_docs"), where)
+    return Pool(
         rows, {"dataset_path": config.dataset_path, "dataset_name": config.dataset_name, "split": split}, same
     )
 
 
-def _pool(rows: Sequence[Row], source: Mapping[str, Any], holds_documents: bool) -> Pool:
-    return Pool(rows, source, holds_documents)
-
-
 def _samples_pool(samples: Function | list[Row], same: bool, where: object) -> Pool:
     if not isinstance(samples, Function):
-        return _pool(samples, {"samples": "in the task file"}, same)
+        return Pool(samples, {"samples": "in the task file"}, same)
     rows = samples()
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UsageError(
             f"{where}: samples {samples.name} must give a list of rows, found {type(rows).__name__}"
         )
-    return _pool(rows, {"samples": samples.name, "sha256": samples.sha256}, same)
+    return Pool(rows, {"samples": samples.name, "sha256": samples.sha256}, same)
 
 
-def _asset_exemplars(source: AssetExemplars) -> list[Row]:
+def _exemplars(source: ExemplarSource, reader: RowReader) -> list[Row]:
+    if source.asset is None:
+        return reader(source.dataset_path, source.dataset_name, source.split)
     path = assets.fetch(source.asset, source.file)
     value: Any = parse(Place(str(path)))
     for key in filter(None, source.at.split(".")):

@@ -16,6 +16,8 @@ import yaml
 from resit.errors import UsageError
 
 SUFFIXES = (".yaml", ".yml")
+LM_EVAL = "lm-eval:"
+LM_EVAL_TASKS = "lm_eval/tasks"
 
 
 @functools.lru_cache(maxsize=4)
@@ -25,13 +27,13 @@ def _archive(path: Path) -> ZipFile:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder on disk, or inside an archive."""
+    """A file or folder on disk or in lm-eval's wheel; as text, a name that can be loaded."""
 
     path: str
     archive: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.archive.name}!{self.path}" if self.archive else self.path
+        return LM_EVAL + self.path.removeprefix(f"{LM_EVAL_TASKS}/") if self.archive else self.path
 
     @property
     def name(self) -> str:
@@ -124,11 +126,17 @@ def read(place: Place, above: tuple[Place, ...] = ()) -> dict[str, Any]:
 
 
 def merged(place: Place, own: Mapping[str, Any], above: tuple[Place, ...] = ()) -> dict[str, Any]:
-    """A mapping that stands in `place`, laid over what it includes, key by key (a shallow update)."""
+    """A mapping that stands in `place`, laid over what it includes, key by key (a shallow update).
+
+    Only below Resit's own key `resit` the includes' keys stay where they are not replaced one by one.
+    """
     whole: dict[str, Any] = {}
-    for source in included(place, own):
-        whole.update(read(source, (*above, place)))
-        whole.pop("task_list", None)
-    whole.update(own)
+    for layer in (*(read(source, (*above, place)) for source in included(place, own)), own):
+        whole |= {**layer, **_resit_keys(whole, layer)}
     whole.pop("include", None)
     return whole
+
+
+def _resit_keys(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    old, new = below.get("resit"), above.get("resit")
+    return {"resit": old | new} if isinstance(old, dict) and isinstance(new, dict) else {}

@@ -15,7 +15,11 @@ PAIRS = "pairs.yaml"
 
 def built() -> dict[str, Any]:
     """The index as the catalogue's files have it."""
-    places = (Place(str(path)) for path in sorted(CATALOGUE.rglob("*.yaml")) if path.name != PAIRS)
+    places = (
+        Place(str(path))
+        for path in sorted(CATALOGUE.rglob("*.yaml"))
+        if path.name != PAIRS and path.parent.name != "parts"
+    )
     entries = dict(_entry(place) for place in places)
     return {"entries": dict(sorted(entries.items())), "pairs": parse(Place(str(CATALOGUE / PAIRS)))}
 

@@ -11,15 +11,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from resit import assets
 from resit.errors import UsageError
 from resit.tasks.dialect import task_config
-from resit.tasks.files import SUFFIXES, Place, merged, read
+from resit.tasks.documents import RowReader
+from resit.tasks.files import LM_EVAL, SUFFIXES, Place, merged, read
 from resit.tasks.functions import resolved
 from resit.tasks.names import pairs
 from resit.tasks.shelves import CatalogueShelf, FolderShelf, Shelf, is_group, lm_eval_shelf, tags_of
 from resit.tasks.task import Task
-
-LM_EVAL = "lm-eval:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,29 @@ class Selection:
 
 
 def load(
-    names: Sequence[str], *, include_path: Path | None = None, trust_task_code: bool = False
+    names: Sequence[str],
+    *,
+    include_path: Path | None = None,
+    trust_task_code: bool = False,
+    reader: RowReader = assets.rows,
 ) -> list[Task]:
     """The tasks that the names stand for, each once, in order. Raises UsageError for an unknown name."""
-    return list(select(names, include_path=include_path, trust_task_code=trust_task_code).tasks)
+    selection = select(names, include_path=include_path, trust_task_code=trust_task_code, reader=reader)
+    return list(selection.tasks)
 
 
 def select(
-    names: Sequence[str], *, include_path: Path | None = None, trust_task_code: bool = False
+    names: Sequence[str],
+    *,
+    include_path: Path | None = None,
+    trust_task_code: bool = False,
+    reader: RowReader = assets.rows,
 ) -> Selection:
     """The tasks and groups that the names stand for. Raises UsageError for an unknown name."""
     if include_path is not None and not include_path.is_dir():
         raise UsageError(f"--include_path: expected a folder, found {str(include_path)!r}")
     own: tuple[Shelf, ...] = (FolderShelf(Place(str(include_path))),) if include_path else ()
-    desk = _Desk(trust_task_code)
+    desk = _Desk(trust_task_code, reader)
     for name in names:
         desk.take(name, (*own, CatalogueShelf()))
     return Selection(tuple(desk.tasks.values()), tuple(desk.groups.values()))
@@ -67,6 +76,7 @@ class _Desk:
     """Collects the tasks and groups that names stand for."""
 
     trust: bool
+    reader: RowReader
     tasks: dict[str, Task] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
 
@@ -75,12 +85,16 @@ class _Desk:
         if name in pairs():
             return [n for half in (pairs()[name].seen, pairs()[name].fresh) for n in self.take(half, shelves)]
         if name.startswith(LM_EVAL):
-            wheel = lm_eval_shelf()
-            return self._found(name.removeprefix(LM_EVAL), (wheel,))
+            return self._in_wheel(name.removeprefix(LM_EVAL), lm_eval_shelf())
         places = _paths(name)
         if places:
             return [n for place in places for n in self._file(place, shelves)]
         return self._found(name, shelves)
+
+    def _in_wheel(self, name: str, wheel: FolderShelf) -> list[str]:
+        if name.endswith(SUFFIXES):
+            return self._file(wheel.root.beside(f"tasks/{name}"), (wheel,))
+        return self._found(name, (wheel,))
 
     def _found(
         self, name: str, shelves: tuple[Shelf, ...], overrides: Mapping[str, Any] | None = None
@@ -110,7 +124,7 @@ class _Desk:
         if "group" in keys:
             keys = {**keys, "tag": list(tags_of(keys))}
             del keys["group"]
-        task = Task(task_config(resolved(keys, self.trust), place), str(place))
+        task = Task(task_config(resolved(keys, self.trust), place), str(place), self.reader)
         task.rules  # noqa: B018  (a fault in the rules shows when the task loads, not after the generations)
         other = self.tasks.setdefault(task.name, task)
         if other.source != task.source or other.config != task.config:

@@ -16,12 +16,11 @@ class RowSet(list[Row]):
         """The columns, in the order of the first row."""
         return list(self[0]) if self else []
 
-    def map(self, function: Callable[..., Row], with_indices: bool = False, **ignored: Any) -> RowSet:
-        """Each row updated with what the function returns for it."""
-        results = (
-            function(dict(row), i) if with_indices else function(dict(row)) for i, row in enumerate(self)
+    def map(self, function: Callable[..., Row | None], with_indices: bool = False, **ignored: Any) -> RowSet:
+        """Each row, as the function leaves it, updated with what the function returns for it."""
+        return RowSet(
+            _mapped(function, dict(row), *([i] if with_indices else [])) for i, row in enumerate(self)
         )
-        return RowSet({**row, **result} for row, result in zip(self, results, strict=True))
 
     def filter(self, function: Callable[..., bool], with_indices: bool = False, **ignored: Any) -> RowSet:
         """The rows for which the function is true."""
@@ -59,3 +58,8 @@ class RowSet(list[Row]):
     def to_list(self) -> list[Row]:
         """The rows as a plain list."""
         return [dict(row) for row in self]
+
+
+def _mapped(function: Callable[..., Row | None], row: Row, *index: int) -> Row:
+    result = function(row, *index)
+    return {**row, **(result or {})}

@@ -8,10 +8,8 @@ from functools import cache
 from typing import Any, Protocol
 
 from resit.errors import UsageError
-from resit.tasks.files import SUFFIXES, Place, included, parse, read
+from resit.tasks.files import LM_EVAL_TASKS, SUFFIXES, Place, included, parse, read
 from resit.tasks.names import CATALOGUE, index, tags
-
-LM_EVAL_TASKS = "lm_eval/tasks"
 
 
 class Shelf(Protocol):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from resit import assets
 from resit.records import Document, Sampling, ScoringRules
 from resit.tasks.dialect import TaskConfig
-from resit.tasks.documents import Pool, documents, exemplar_pool
+from resit.tasks.documents import Pool, RowReader, documents, exemplar_pool
 from resit.tasks.rules import scoring_rules
 from resit.tasks.sampling import sampling_of
 
@@ -21,6 +22,8 @@ class Task:
     config: TaskConfig
     source: str
     """The file that the task was loaded from."""
+    reader: RowReader = assets.rows
+    """What gives the rows of a split."""
 
     @property
     def name(self) -> str:
@@ -39,7 +42,7 @@ class Task:
 
     @cached_property
     def _documents(self) -> list[Document]:
-        return documents(self.config, self.source)
+        return documents(self.config, self.source, self.reader)
 
     def documents(self) -> list[Document]:
         """The documents that the task asks, in order; read once."""
@@ -48,7 +51,7 @@ class Task:
     @cached_property
     def exemplars(self) -> Pool:
         """What the task's exemplars are drawn from; read once."""
-        return exemplar_pool(self.config, self.source)
+        return exemplar_pool(self.config, self.source, self.reader)
 
     def sampling(self, overrides: Mapping[str, Any] | None = None) -> Sampling:
         """The task's sampling, with command-line settings laid over it key by key."""
