@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,6 +26,9 @@ class Loopback:
     asked: list[str] = field(default_factory=list)
     cut_after: int | None = None
     """Bytes after which the connection is closed, whatever Content-Length said."""
+    hold: threading.Event | None = None
+    """Where set, a reply stops half-way until the event is set."""
+    half_sent: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
 
@@ -40,7 +44,16 @@ def _handler(server: Loopback) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             if self.command == "GET":
-                self.wfile.write(body if server.cut_after is None else body[: server.cut_after])
+                self._send(body if server.cut_after is None else body[: server.cut_after])
+
+        def _send(self, body: bytes) -> None:
+            half = len(body) // 2
+            self.wfile.write(body[:half])
+            if server.hold:
+                server.half_sent.set()
+                server.hold.wait(20)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self.wfile.write(body[half:])
 
         do_GET = do_HEAD = _answer  # noqa: N815
 

@@ -9,7 +9,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -188,7 +188,8 @@ def store(found: Opened, target: Path, file: File, source: object) -> None:
             "free space, or set RESIT_CACHE to another folder",
         ) from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
