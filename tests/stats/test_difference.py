@@ -231,6 +231,15 @@ class TestEquivalence:
         with pytest.raises(ValueError, match="fraction"):
             stats.gap_tost(5, 10, 5, 10, margin)
 
+    def test_values(self):
+        assert stats.unpaired_tost([1, 0, 1], [1, 1, 0], 0.3) == stats.gap_tost(2, 3, 2, 3, 0.3)
+        first, second = [0.5, 0.75, 1.0, 0.25], [0.5, 0.5, 0.75, 0.75, 0.25]
+        from scipy.stats import ttest_ind
+
+        shifted = [value + 0.4 for value in first]
+        lower = ttest_ind(shifted, second, equal_var=False, alternative="greater").pvalue
+        assert stats.unpaired_tost(first, second, 0.4).p_above_minus_margin == pytest.approx(lower)
+
     def test_needs_spread(self):
         with pytest.raises(ValueError, match="standard error"):
             stats.tost(0.0, 0.0, 0.01)

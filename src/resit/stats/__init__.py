@@ -28,7 +28,7 @@ from resit.stats.difference import (
     paired_difference,
     unpaired_difference,
 )
-from resit.stats.equivalence import Equivalence, gap_tost, paired_tost, tost
+from resit.stats.equivalence import Equivalence, gap_tost, paired_tost, tost, unpaired_tost
 from resit.stats.estimates import Estimate, estimate
 from resit.stats.intervals import (
     Interval,
@@ -141,6 +141,7 @@ __all__ = [
     "unpaired_difference",
     "unpaired_score_interval",
     "unpaired_score_statistic",
+    "unpaired_tost",
     "variance_parts",
     "weighted_vote_at_k",
     "wilson_interval",

@@ -204,14 +204,24 @@ def unpaired_difference(
     """
     if _binary(first) and _binary(second):
         return gap_test(sum(first), len(first), sum(second), len(second), confidence)
-    errors = standard_error(first), standard_error(second)
-    error = math.hypot(*errors)
+    value, error, degrees = welch(first, second)
+    sizes = len(first), len(second)
+    return _student(value, error, degrees, sizes, confidence, "Welch t over questions, unpaired")
+
+
+def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
+    """Difference of two means, its standard error, and Welch's degrees of freedom.
+
+    SE^4 / (SE_1^4/(n_1 - 1) + SE_2^4/(n_2 - 1)). Welch 1947, Biometrika 34:28-35. ValueError for fewer than
+    two values on a side or where both are constant.
+    """
+    error_1, error_2 = standard_error(first), standard_error(second)
+    error = math.hypot(error_1, error_2)
     if error < 1e-12:
         raise ValueError("both sides are constant: their spread says nothing about the difference")
     n1, n2 = len(first), len(second)
-    degrees = error**4 / (errors[0] ** 4 / (n1 - 1) + errors[1] ** 4 / (n2 - 1))
-    mean = math.fsum(first) / n1 - math.fsum(second) / n2
-    return _student(mean, error, degrees, (n1, n2), confidence, "Welch t over questions, unpaired")
+    degrees = error**4 / (error_1**4 / (n1 - 1) + error_2**4 / (n2 - 1))
+    return math.fsum(first) / n1 - math.fsum(second) / n2, error, degrees
 
 
 def difference_of(first: Difference, second: Difference, confidence: float = 0.95) -> Difference:

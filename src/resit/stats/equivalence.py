@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 
+from resit.stats.difference import welch
 from resit.stats.score_tests import paired_score_statistic, unpaired_score_statistic
 
 _NORMAL = NormalDist()
@@ -57,6 +58,20 @@ def gap_tost(
     Medicine 9:1447-1454. ValueError for impossible counts or margin.
     """
     return _two_sides(partial(unpaired_score_statistic, k_seen, n_seen, k_fresh, n_fresh), margin, alpha)
+
+
+def unpaired_tost(
+    first: Sequence[float], second: Sequence[float], margin: float, alpha: float = 0.05
+) -> Equivalence:
+    """Two one-sided tests of a difference of means over different questions, one value a question.
+
+    Right-or-wrong values are counted (`gap_tost`); others use Student's t on Welch's degrees of freedom.
+    Schuirmann 1987, as `tost`. ValueError as `unpaired_difference`, or for an impossible margin.
+    """
+    if all(value in (0, 1) for value in (*first, *second)):
+        return gap_tost(sum(first), len(first), sum(second), len(second), margin, alpha)
+    value, error, degrees = welch(first, second)
+    return tost(value, error, margin, degrees, alpha)
 
 
 def paired_tost(b: int, c: int, n: int, margin: float, alpha: float = 0.05) -> Equivalence:

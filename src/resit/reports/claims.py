@@ -1,0 +1,257 @@
+"""What can be claimed of a task of a run under a rule: scores with interval, n, unit, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from resit.errors import UsageError
+from resit.grading.values import read_value
+from resit.records import SampleScore, Verdict
+from resit.reports.results import read_results
+from resit.reports.scores import read_scores
+from resit.stats import Estimate, QuestionVotes, consistency, estimate, sampling_curve
+from resit.stats.curves import CurveKind
+from resit.stats.estimates import IntervalMethod
+
+Metric: TypeAlias = Literal["accuracy", "pass", "pass_pow", "maj", "consistency"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSamples:
+    """One question's measured samples under one rule, by repeat."""
+
+    doc_id: int
+    doc_hash: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def scores(self) -> list[float]:
+        """One score a sample."""
+        return [verdict.correct for verdict in self.verdicts]
+
+    @property
+    def mean(self) -> float:
+        """The question's mean score."""
+        return math.fsum(self.scores) / len(self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScores:
+    """One task of one run under one rule. Questions without a measured sample are counted, not listed."""
+
+    name: str
+    """How the run is called in a table: its folder's name."""
+    task: str
+    rule: str
+    questions: Mapping[str, QuestionSamples]
+    """By document hash, in the order of the file."""
+    samples: int
+    errored: int = 0
+    """Samples that failed for reasons that are not the model's."""
+    truncated: int = 0
+    unextracted: int = 0
+    planned: int | None = None
+    """Samples that the run owes in all; None when it does not say."""
+    model: str | None = None
+    protocol: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def missing(self) -> int:
+        """Samples that were planned and are neither measured nor errored."""
+        return max(0, (self.planned or 0) - self.samples - self.errored)
+
+    @property
+    def means(self) -> list[float]:
+        """One mean score a question."""
+        return [question.mean for question in self.questions.values()]
+
+    @property
+    def repeats(self) -> int:
+        """The most samples that any question has."""
+        return max((len(question.verdicts) for question in self.questions.values()), default=0)
+
+
+def collect(samples: Iterable[SampleScore], task: str, rule: str, name: str = "") -> TaskScores:
+    """The samples of a task under a rule, by question.
+
+    UsageError when none is measured or the rule is unknown.
+    """
+    verdicts: dict[str, list[tuple[int, Verdict]]] = {}
+    doc_ids: dict[str, int] = {}
+    count: Counter[str] = Counter()
+    known: dict[str, None] = {}
+    for sample in samples:
+        if sample.task != task:
+            continue
+        known.update(dict.fromkeys(sample.verdicts))
+        if sample.error is not None:
+            count["errored"] += 1
+        elif rule in sample.verdicts:
+            verdict = sample.verdicts[rule]
+            doc_ids[sample.doc_hash] = sample.doc_id
+            verdicts.setdefault(sample.doc_hash, []).append((sample.repeat, verdict))
+            count.update(samples=1, truncated=sample.truncated, unextracted=verdict.extracted is None)
+    if not verdicts:
+        _nothing_measured(name or "the run", task, rule, known)
+    questions = {
+        key: QuestionSamples(doc_ids[key], key, tuple(verdict for _, verdict in _by_repeat(found)))
+        for key, found in verdicts.items()
+    }
+    return TaskScores(
+        name,
+        task,
+        rule,
+        questions,
+        count["samples"],
+        errored=count["errored"],
+        truncated=count["truncated"],
+        unextracted=count["unextracted"],
+    )
+
+
+def _by_repeat(found: list[tuple[int, Verdict]]) -> list[tuple[int, Verdict]]:
+    return sorted(found, key=lambda entry: entry[0])
+
+
+def _nothing_measured(name: str, task: str, rule: str, known: Mapping[str, None]) -> None:
+    if known:
+        raise UsageError(
+            f"{name}: task {task!r} has no verdicts of the rule {rule!r}",
+            f"it has {', '.join(known)} (--rule)",
+        )
+    raise UsageError(f"{name} holds no measured sample of task {task!r}", "run it first")
+
+
+def tasks_of(run: Path) -> list[str]:
+    """The tasks of a scored run, in its order. UsageError when it is not scored."""
+    return list(read_results(run).get("resit", {}).get("tasks", {}))
+
+
+def read_task(run: Path, task: str | None = None, rule: str = "robust") -> TaskScores:
+    """One task of a scored run folder; without a name, the only one.
+
+    UsageError where that is not to be had.
+    """
+    results = read_results(run)
+    tasks = results.get("resit", {}).get("tasks", {})
+    name = _task_name(run, list(tasks), task)
+    about = tasks[name]
+    return replace(
+        collect(read_scores(run), name, rule, run.resolve().name),
+        planned=about.get("samples", {}).get("planned"),
+        model=results.get("config", {}).get("model_name"),
+        protocol=about.get("protocol"),
+    )
+
+
+def _task_name(run: Path, tasks: Sequence[str], task: str | None) -> str:
+    if task is None and len(tasks) != 1:
+        raise UsageError(
+            f"{run} holds {len(tasks)} tasks, so one must be named", f"it has {', '.join(tasks)}"
+        )
+    if task is not None and task not in tasks:
+        raise UsageError(f"{run} has no scored task {task!r}", f"it has {', '.join(tasks) or 'none'}")
+    return task or tasks[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One number with all that belongs beside it."""
+
+    task: str
+    rule: str
+    metric: Metric
+    k: int | None
+    """Samples that the metric draws; None where it is about all of them."""
+    estimate: Estimate
+    unextracted: int
+    truncated: int
+    errored: int
+    missing: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Flat, with what is undefined left out."""
+        flat = asdict(self)
+        flat.update(flat.pop("estimate"))
+        return {key: value for key, value in flat.items() if value is not None}
+
+
+def accuracy(scores: TaskScores, confidence: float = 0.95, method: IntervalMethod = "auto") -> Claim:
+    """Mean score of the measured samples, with its interval over questions."""
+    values = [question.scores for question in scores.questions.values()]
+    return _claim(scores, "accuracy", None, estimate(values, confidence, method))
+
+
+def share_of_all(scores: TaskScores) -> float:
+    """Score with every errored or missing sample counted as wrong: the least the run can come to."""
+    right = math.fsum(score for question in scores.questions.values() for score in question.scores)
+    return right / (scores.samples + scores.errored + scores.missing)
+
+
+def sampling_claims(
+    scores: TaskScores, ks: Sequence[int] | None = None, confidence: float = 0.95
+) -> list[Claim]:
+    """pass@k, pass^k, maj@k for each k that every question allows, and consistency; empty for single samples.
+
+    Only for right-or-wrong verdicts; a rule that gives shares has none of these.
+    """
+    questions = list(scores.questions.values())
+    binary = all(score in (0, 1) for question in questions for score in question.scores)
+    if scores.repeats < 2 or not binary:
+        return []
+    votes = [question_votes(question) for question in questions]
+    passes = [
+        QuestionVotes(right, (len(question.scores) - right,))
+        for question in questions
+        for right in [round(sum(question.scores))]
+    ]
+    kinds: tuple[tuple[CurveKind, list[QuestionVotes]], ...] = (
+        ("pass", passes),
+        ("pass_pow", passes),
+        ("maj", votes),
+    )
+    claims = [
+        _claim(scores, kind, point.k, point.estimate)
+        for kind, counted in kinds
+        for point in sampling_curve(counted, kind, ks, confidence)
+    ]
+    agreeing = [[consistency(vote.counts, vote.abstentions)] for vote in votes]
+    whole = replace(estimate(agreeing, confidence, "clustered"), samples=scores.samples)
+    return [*claims, _claim(scores, "consistency", None, whole)]
+
+
+def question_votes(question: QuestionSamples) -> QuestionVotes:
+    """The votes of a question's samples: answers of equal value are one class, right if any is right."""
+    keys = [_vote(verdict) for verdict in question.verdicts]
+    right = {key for key, verdict in zip(keys, question.verdicts, strict=True) if verdict.correct == 1}
+    counts = Counter(key for key in keys if key is not None and key not in right)
+    return QuestionVotes(
+        right=sum(key in right for key in keys),
+        wrong=tuple(sorted(counts.values(), reverse=True)),
+        abstentions=sum(key is None and None not in right for key in keys),
+    )
+
+
+def _vote(verdict: Verdict) -> Hashable | None:
+    if verdict.extracted is None:
+        return None
+    return read_value(verdict.extracted) or verdict.extracted.strip()
+
+
+def _claim(scores: TaskScores, metric: Metric, k: int | None, found: Estimate) -> Claim:
+    return Claim(
+        task=scores.task,
+        rule=scores.rule,
+        metric=metric,
+        k=k,
+        estimate=found,
+        unextracted=scores.unextracted,
+        truncated=scores.truncated,
+        errored=scores.errored,
+        missing=scores.missing,
+    )
