@@ -14,7 +14,7 @@ _FLEXIBLE = r"(-?[$0-9.,]{2,})|(-?[0-9]+)"
 _EXACT_MATCH = exact_match(
     regexes_to_ignore=[",", r"\$", r"(?s).*#### ", r"\.$"], ignore_case=True, ignore_punctuation=False
 )
-_OPENAI = re.compile(r"(?:####|A:) (\-?[0-9\.\,]+)")
+_OPENAI = re.compile(r"(?:####|^A:) (\-?[0-9\.\,]+)", re.MULTILINE)
 
 
 def _lm_eval_rule(name: str, pattern: str, group_select: int) -> Rule:
@@ -57,7 +57,7 @@ scale = _lm_eval_rule("scale", _FLEXIBLE, -1)
 
 
 def gsm8k(text: str, gold: str, policy: Policy, truncated: bool) -> Verdict:
-    """GSM8K's own rule: the first `#### N` or `A: N`, commas removed, equal as text to the gold's."""
+    """GSM8K's own rule: the first `#### N` or line `A: N`, commas removed, equal as text to the gold's."""
     match = _OPENAI.search(text)
     if match is None:
         return Verdict("gsm8k", None, 0.0, reason="no match")

@@ -23,7 +23,8 @@ REASONING_TAGS: tuple[tuple[str, str], ...] = (
 _MAY_OPEN = frozenset("<[◁")
 _BOUNDARY = re.compile(
     r"\n[ \t]{0,8}[*#>_]{0,6}[ \t]{0,4}"
-    r"(?i:(?:new |next |another )?(?:question|problem|exercise|example)|q|human|user|instruction|input|assistant|вопрос|pregunta|frage|swali|问题|問題|প্রশ্ন|โจทย์|คำถาม|ప్రశ్న)"
+    r"(?i:(?:new |next |another )?(?:question|problem|exercise|example)|q|human|user|instruction|input"
+    r"|assistant|вопрос|pregunta|frage|swali|问题|問題|প্রশ্ন|โจทย์|คำถาม|ప్రశ్న)"
     r"[ \t]?(?:no\. ?|#)?\d{0,4}[ \t]?[*_]{0,2}[ \t]?[:：]"
     r"|<(?:\|[^|<>\s]{1,30}\|>|/s>|end_of_turn>|start_of_turn>|eos>|｜[^｜<>\s]{1,40}｜>)"
     r"|\[/?INST\]"

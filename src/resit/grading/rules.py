@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from resit.errors import UsageError
+from resit.grading.filters import Unscorable
 from resit.grading.reasoning import REASONING_TAGS
 from resit.records import Verdict
 
@@ -30,7 +31,10 @@ class Policy:
 
 
 Rule: TypeAlias = Callable[[str, str, Policy, bool], Verdict]
-"""Response, gold, policy, and whether the response was cut off by its length."""
+"""Response, gold, policy, and whether the response was cut off by its length, to a verdict.
+
+Raises `Unscorable` where no response could be judged: the gold answer needs an extra that is absent.
+"""
 
 RULES: Mapping[str, str] = {
     "robust": "resit.grading.robust:robust",
@@ -117,7 +121,7 @@ def grade(
     else whatever the response is; no response (None) is an empty one.
     """
     policy = make_policy(options) if options else _DEFAULT_POLICY
-    return find_rule(rule)(answer or "", gold, policy, finish_reason == "length")
+    return _judged(find_rule(rule), rule, answer, gold, policy, finish_reason == "length")
 
 
 def grade_many(
@@ -125,7 +129,16 @@ def grade_many(
 ) -> Iterator[Verdict]:
     """`grade` for each (answer, gold), lazily and in order; rule and options are looked up once."""
     judge, policy = find_rule(rule), make_policy(options)
-    return (judge(answer or "", gold, policy, False) for answer, gold in pairs)
+    return (_judged(judge, rule, answer, gold, policy, False) for answer, gold in pairs)
+
+
+def _judged(
+    judge: Rule, name: str, answer: str | None, gold: str, policy: Policy, truncated: bool
+) -> Verdict:
+    try:
+        return judge(answer or "", gold, policy, truncated)
+    except Unscorable as reason:
+        return Verdict(name, None, 0.0, reason=str(reason))
 
 
 _DEFAULT_POLICY = Policy()

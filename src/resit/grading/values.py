@@ -90,10 +90,12 @@ def read_value(text: str, comma_decimal: bool | None = None) -> Value | None:
 
 @lru_cache(maxsize=8192)
 def read_gold(reference: str, marker: str = "####", comma_decimal: bool | None = None) -> Value | None:
-    """The value of a reference: of what follows the last `marker` in it, where there is one."""
+    """The value of a reference: of what follows the last `marker`, else of all, else of its last line."""
     if marker and marker in reference:
         reference = reference.rpartition(marker)[2]
-    return read_value(reference, False if comma_decimal is None else comma_decimal)
+    value = read_value(reference, comma_decimal)
+    lines = reference.rstrip().rsplit("\n", 1)
+    return read_value(lines[1], comma_decimal) if value is None and len(lines) == 2 else value
 
 
 def gold_text(reference: str, marker: str) -> str:
