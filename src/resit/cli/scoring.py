@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import typer
 
 from resit.errors import ResitError, UsageError
 from resit.grading import score_question, score_task
-from resit.records import Generation, Question, QuestionScore, ScoringRules, Verdict
+from resit.records import Generation, Question, ScoringRules, Verdict
+from resit.reports.graded import Graded
 from resit.reports.results import TaskTally, build_results, write_results
 from resit.reports.scores import scores_file
 from resit.runs.folder import RunFolder
@@ -29,9 +31,9 @@ def score_folder(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> dict[s
     tallies: dict[str, TaskTally] = {}
     with scores_file(folder.path) as add_line:
         for task, task_rules in rules.items():
-            for score in _scores(folder, index, task, task_rules):
-                tallies.setdefault(task, TaskTally()).add(score)
-                for sample in score.samples:
+            for item in graded(folder, task, task_rules, index):
+                tallies.setdefault(task, TaskTally()).add(item.score)
+                for sample in item.score.samples:
                     add_line(sample)
     if not tallies:
         raise UsageError(f"{folder.path} holds no samples of {', '.join(rules)}", "run it first")
@@ -40,15 +42,18 @@ def score_folder(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> dict[s
     return results
 
 
-def _scores(
-    folder: RunFolder, index: JournalIndex, task: str, rules: ScoringRules
-) -> Iterable[QuestionScore]:
-    with index.reader() as reader:
+def graded(
+    folder: RunFolder, task: str, rules: ScoringRules, index: JournalIndex | None = None
+) -> Iterator[Graded]:
+    """The questions of a task that have samples, one at a time, with what the rules make of them."""
+    with (index or folder.index()).reader() as reader:
         pairs = (
             (question, reader.samples(task, question.document.doc_hash))
             for question in folder.questions(task)
         )
-        yield from score_task((pair for pair in pairs if pair[1]), rules)
+        asked, scored = tee(pair for pair in pairs if pair[1])
+        for (question, generations), score in zip(asked, score_task(scored, rules), strict=True):
+            yield Graded(question, generations, score)
 
 
 def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -> dict[str, ScoringRules]:

@@ -1,0 +1,1 @@
+"""A run in the shapes that other programs read, one file a shape."""
