@@ -93,6 +93,8 @@ class Generation:
     finish_reason: FinishReason = "stop"
     stop: str | None = None
     """The stop string that ended the text; None for the model's own end of text, or unknown."""
+    reasoning: str | None = None
+    """The reasoning part, where the backend tells it from the answer; it is never graded."""
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
