@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from resit.cli import compare, data, export, gap, gate, imports, power, run, score
+from resit.cli import compare, data, export, gap, gate, grade, imports, power, prompts, run, score, tasks
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
 app = typer.Typer(
@@ -24,7 +24,7 @@ app = typer.Typer(
         "token_normalize_func": lambda token: token.replace("_", "-"),
     },
 )
-for verb in (run, score, compare, gap, power, gate, data, imports, export):
+for verb in (run, score, grade, prompts, tasks, compare, gap, power, gate, data, imports, export):
     verb.register(app)
 
 

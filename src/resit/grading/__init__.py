@@ -6,12 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from resit.grading.differences import count_kinds, disagreements
     from resit.grading.rules import RULES, Policy, find_rule, grade, grade_many, make_policy
     from resit.grading.scoring import score_question, score_task
 
 __all__ = [
     "RULES",
     "Policy",
+    "count_kinds",
+    "disagreements",
     "find_rule",
     "grade",
     "grade_many",
@@ -20,7 +23,12 @@ __all__ = [
     "score_task",
 ]
 
-_HOMES = dict.fromkeys(__all__, "rules") | {"score_question": "scoring", "score_task": "scoring"}
+_HOMES = dict.fromkeys(__all__, "rules") | {
+    "count_kinds": "differences",
+    "disagreements": "differences",
+    "score_question": "scoring",
+    "score_task": "scoring",
+}
 
 
 def __getattr__(name: str) -> Any:
