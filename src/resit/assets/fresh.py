@@ -40,7 +40,7 @@ STEP = re.compile(
 CONTINUED = re.compile(r"(?:[-+*/×÷(]|\bx)\s*\Z")
 ROUNDED = re.compile(r"from (\d+\.\d+) to (\d+)\b")
 NOISE = re.compile(r"\d\.\d{5}")
-WHOLE = re.compile(r"-?\d+")
+FLOAT_ERROR = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,8 @@ def generate(
     generator's template: rows of one template are alike, so they are a cluster. Raises AssetError without
     reasoning-gym, UsageError for a split or size that does not exist.
     """
-    if split not in SIZES:
-        raise UsageError(f"{GSM_FRESH} has no split {split!r}; it has {', '.join(SIZES)}")
-    count = {"train": train_size, "test": size}[split] or SIZES[split]
-    for name, value in (("seed", seed), ("size", count)):
-        if isinstance(value, bool) or not isinstance(value, int) or (name == "size" and value < 1):
-            raise UsageError(f"{GSM_FRESH}: expected {name} to be a whole number, found {value!r}")
+    count = _count(split, train_size if split == "train" else size)
+    _whole("seed", seed)
     dropped: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -85,6 +81,21 @@ def generate(
     raise UsageError(
         f"{GSM_FRESH}: the generator has only {len(rows)} distinct problems for split {split}, not {count}"
     )
+
+
+def _count(split: str, asked: int | None) -> int:
+    if split not in SIZES:
+        raise UsageError(f"{GSM_FRESH} has no split {split!r}; it has {', '.join(SIZES)}")
+    count = SIZES[split] if asked is None else _whole("size", asked)
+    if count < 1:
+        raise UsageError(f"{GSM_FRESH}: expected size to be a whole number above 0, found {count}")
+    return count
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise UsageError(f"{GSM_FRESH}: expected {name} to be a whole number, found {value!r}")
 
 
 def _items(split: str, seed: int, count: int, dropped: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -171,7 +182,7 @@ def steps_hold(solution: str) -> bool:
             continue
         value, stated = _value(found.group(1)), _percent(found.group(2))
         decimals = len(found.group(2).rstrip("%").partition(".")[2])
-        tolerance = Fraction(1, 2 * 10**decimals) if decimals else Fraction(0)
+        tolerance = max(Fraction(1, 2 * 10**decimals) if decimals else Fraction(0), FLOAT_ERROR)
         if value is None or abs(value - stated) > tolerance:
             return False
     return all(Fraction(b) == (Fraction(a) + Fraction(1, 2)) // 1 for a, b in ROUNDED.findall(text))
