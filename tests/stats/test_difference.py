@@ -25,7 +25,7 @@ class TestMcNemar:
         assert stats.paired_counts(70, 45, 1319, exact=True).p_value == stats.mcnemar_exact(70, 45)
 
     def test_pairing_decides_the_verdict(self):
-        """peers.md 4.3: the unpaired z at the same marginals."""
+        """peers.md 4.3; its marginals are not given, these come closest."""
         z = stats.unpaired_score_statistic(1055, 1319, 1030, 1319)
         assert z == pytest.approx(1.197, abs=2e-3)
         unpaired = stats.gap_test(1055, 1319, 1030, 1319)

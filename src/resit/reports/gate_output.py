@@ -62,7 +62,7 @@ def _tag(check: Check, allow_undecided: bool) -> str:
 
 
 def _sentence(check: Check) -> str:
-    advice = f"; about {check.questions_needed} questions would" if check.questions_needed else ""
+    advice = f"; about {check.questions_needed} would" if check.questions_needed else ""
     return f"{WORDS[check.outcome]} ({check.reason}{advice})"
 
 

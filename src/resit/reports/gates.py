@@ -169,11 +169,12 @@ def _margin_outcome(result: Difference, margin: float, gate: Gate) -> tuple[Outc
 
 def _needed(comparison: Comparison, margin: float, alpha: float) -> int:
     """Questions with which the margin is detectable one-sided, at the spread that was found."""
-    factor = effect_factor(alpha, sides=1)
-    n = comparison.result.n_first
-    discordance = (comparison.result.minimum_detectable_effect / factor) ** 2 * n
+    result = comparison.result
+    variance = result.standard_error**2 * result.n_first
+    if result.test.startswith("McNemar"):
+        variance = (len(comparison.better_in_first) + len(comparison.better_in_second)) / result.n_first
     floor = math.ceil(fewest_discordant(2 * alpha) / margin)
-    return max(floor, questions_needed(margin, discordance, factor))
+    return max(floor, questions_needed(margin, variance, effect_factor(alpha, sides=1)))
 
 
 def score_check(scores: TaskScores, gate: Gate) -> Check:

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import pytest
+
+from resit import stats
+
+
+def single(pattern, prefix="q"):
+    answers = {"1": "18", "0": "20", "-": None, "!": "!"}
+    return {f"{prefix}{number}": [answers[mark]] for number, mark in enumerate(pattern)}
+
+
+def scores(right, n, prefix):
+    return single("1" * right + "0" * (n - right), prefix)
+
+
+class TestCounts:
+    def test_json(self, command):
+        found = command("gap", "--counts", "1055/1319", "964/1205", "--json").json
+        assert found["difference"] == pytest.approx(1055 / 1319 - 964 / 1205)
+        assert round(found["standard_error"], 4) == 0.0159
+        assert round(100 * found["minimum_detectable_effect"], 2) == 4.47
+        assert found["ci_low"] < 0 < found["ci_high"]
+        assert found["p_value"] == pytest.approx(0.992, abs=1e-3)
+
+    def test_in_words(self, command):
+        shown = command("gap", "--counts", "1055/1319", "964/1205")
+        assert shown.status == 0
+        assert "Not distinguishable" in shown.out
+        assert "this design can see gaps above 4.5 points." in shown.out
+        assert "memoris" not in shown.out  # nothing was found, so nothing is explained
+
+    def test_a_gap_is_not_called_memorisation(self, command):
+        shown = command("gap", "--counts", "1055/1319", "844/1205").out
+        assert "seen scores 9.9 points above fresh" in shown
+        assert "A gap adds up memorisation and any difference in difficulty between the two sets" in shown
+
+    def test_equivalence(self, command):
+        words = ["gap", "--counts", "1055/1319", "964/1205", "--margin"]
+        assert "The gap lies within 3.0 points (two one-sided tests, p = 0.030)." in command(*words, 0.03).out
+        not_shown = command(*words, 0.01).out
+        assert "Not shown to lie within 1.0 points" in not_shown
+        assert "would confirm a margin of 4.7 points" in not_shown
+        found = command(*words, 0.03, "--json").json["equivalence"]
+        assert (found["equivalent"], found["margin"]) == (True, 0.03)
+        assert found["p_value"] == stats.gap_tost(1055, 1319, 964, 1205, 0.03).p_value
+
+
+class TestRuns:
+    def test_two_runs(self, command, scored_run):
+        seen = scored_run("m-gsm8k", scores(80, 100, "s"), model="m")
+        fresh = scored_run("m-gsm1k", scores(50, 90, "f"), task="gsm1k", model="m")
+        found = command("gap", seen, fresh, "--json").json
+        expected = stats.gap_test(80, 100, 50, 90)
+        assert found["p_value"] == expected.p_value
+        assert (found["model"], found["seen"], found["fresh"]) == ("m", "gsm8k", "gsm1k")
+        assert found["protocol_differences"] == []
+        assert "gsm8k scores 24.4 points above gsm1k" in command("gap", seen, fresh).out
+
+    def test_one_run_with_both_tasks(self, command, scored_run):
+        run = scored_run("m", scores(8, 10, "s"), more={"gsm1k": scores(5, 10, "f")})
+        words = ["gap", run, "--seen-task", "gsm8k", "--fresh-task", "gsm1k", "--json"]
+        assert command(*words).json["difference"] == pytest.approx(0.3)
+        assert "name --seen-task and --fresh-task" in command("gap", run).err
+        assert "holds 2 tasks, so one must be named" in command("gap", run, run).err
+
+    def test_repeats_are_compared_by_question(self, command, scored_run):
+        seen = scored_run("a", {f"s{i}": ["18"] * (i % 5) + ["20"] * (4 - i % 5) for i in range(50)})
+        fresh = scored_run(
+            "b", {f"f{i}": ["18"] * (i % 3) + ["20"] * (4 - i % 3) for i in range(40)}, task="gsm1k"
+        )
+        found = command("gap", seen, fresh, "--margin", 0.5, "--json").json
+        means = [(i % 5) / 4 for i in range(50)], [(i % 3) / 4 for i in range(40)]
+        assert found["p_value"] == stats.unpaired_difference(*means).p_value
+        assert found["equivalence"]["p_value"] == stats.unpaired_tost(*means, 0.5).p_value
+
+    def test_what_limits_a_gap_is_said(self, command, scored_run):
+        seen = scored_run("a", single("110!", "q"), protocol={"num_fewshot": 5})
+        fresh = scored_run("b", single("1100", "q"), task="gsm1k", protocol={"num_fewshot": 8})
+        shown = command("gap", seen, fresh).out
+        assert (
+            "asked differently, which moves a gap by itself: model: a against b; num_fewshot: 5 against 8"
+            in shown
+        )
+        assert "3 questions are on both sides" in shown
+        assert "1 samples errored or are missing; they do not count as wrong." in shown
+
+    def test_two_models(self, command, scored_run):
+        runs = [
+            scored_run("a8", single("1" * 90 + "0" * 10, "s"), model="a"),
+            scored_run("a1", single("1" * 60 + "0" * 40, "f"), task="gsm1k", model="a"),
+            scored_run("b8", single("1" * 85 + "0" * 15, "s"), model="b"),
+            scored_run("b1", single("1" * 80 + "0" * 20, "f"), task="gsm1k", model="b"),
+        ]
+        words = ["gap", *runs[:2], "--versus", *runs[2:]]
+        found = command(*words, "--json").json
+        expected = stats.difference_of(stats.paired_counts(5, 0, 100), stats.paired_counts(0, 20, 100))
+        assert found["difference"] == pytest.approx(0.25)
+        assert found["p_value"] == expected.p_value
+        assert found["standard_error"] < 0.05  # pairing within the sets; unpaired it would be .087
+        assert "The gap of a is 25.0 points larger than that of b" in command(*words).out
+
+    def test_folder_of_runs(self, command, scored_run, tmp_path):
+        for model, right in (("a", 50), ("b", 78), ("c", 80), ("d", 20), ("e", 79)):
+            scored_run(f"runs/{model}8", scores(80, 100, "s"), model=model)
+            scored_run(f"runs/{model}1", scores(right, 100, "f"), task="gsm1k", model=model)
+        scored_run("runs/only-seen", scores(80, 100, "s"), model="f")
+        words = ["gap", tmp_path / "runs", "--seen-task", "gsm8k", "--fresh-task", "gsm1k"]
+        found = command(*words, "--json").json
+        assert [entry["model"] for entry in found["models"]] == ["d", "a", "b", "e", "c"]
+        assert (found["significant"], found["significant_holm"]) == (2, 2)
+        assert found["median_gap"] == pytest.approx(0.02)
+        file = tmp_path / "loglik.csv"
+        file.write_text("a,-0.4\nb,-0.6\nc,-0.7\nd,-0.3\ne,-0.65\n", encoding="utf-8")
+        correlated = command(*words, "--correlate", file, "--json").json
+        assert {entry["coefficient"]: round(entry["value"], 6) for entry in correlated["correlations"]}[
+            "spearman"
+        ] == 1
+        assert "2 of 5 models have a two-sided p below .05" in command(*words).out
+        scored_run("runs/again", scores(80, 100, "s"), model="a")
+        assert "a has two runs of gsm8k" in command(*words).err
+
+
+class TestPublishedTable:
+    """tables/gsm1k_table1.csv, with the numbers of peers.md 4.7."""
+
+    @pytest.fixture
+    def table(self, shared):
+        return shared / "tables" / "gsm1k_table1.csv"
+
+    def test_from_the_printed_z(self, command, table):
+        words = ["gap", "--csv", table, "--z-column", "z_published", "--gap-column", "diff"]
+        found = command(*words, "--json").json
+        assert found["recomputed"] == {"agree": 63, "of": 63}
+        assert found["significant"] == 19
+        assert found["significant_holm"] == 3
+        assert found["significant_benjamini_hochberg"] == 11
+        kept = {entry["model"] for entry in found["models"] if entry["p_holm"] < 0.05}
+        assert kept == {"math-shepherd-mistral-7b-rl", "Yi-6B-Chat", "Meta-Llama-3-8B-Instruct"}
+        shown = command(*words).out
+        assert (
+            "19 of 63 models have a two-sided p below .05; 3 remain after Holm, 11 after Benjamini" in shown
+        )
+        assert "63 of 63 printed gaps follow from the printed scores" in shown
+
+    def test_recomputed_from_the_printed_accuracies(self, command, table):
+        words = ["gap", "--csv", table, "--n-seen", 1319, "--n-fresh", 1250]
+        found = command(*words, "--json").json
+        assert found["significant"] == 18
+        assert found["significant_holm"] == 4
+        assert found["significant_benjamini_hochberg"] == 11
+
+    def test_correlation_with_the_log_likelihood(self, command, table):
+        words = ["gap", "--csv", table, "--gap-column", "diff", "--correlate", "char_norm_loglik"]
+        by_name = {entry["coefficient"]: entry for entry in command(*words, "--json").json["correlations"]}
+        rho = by_name["spearman"]
+        assert (round(rho["value"], 3), rho["n"]) == (0.264, 45)
+        assert rho["p_value"] == pytest.approx(0.079, abs=5e-4)
+        assert rho["ci_low"] < 0 < rho["ci_high"]
+        assert (rho["ci_low"], rho["ci_high"]) == pytest.approx((-0.03, 0.53), abs=0.03)
+        shown = command(*words).out
+        assert "Spearman's rho = 0.264, p = 0.079" in shown
+        assert "the interval contains 0, so no link is shown" in shown
+
+    def test_the_correlation_hangs_on_three_models(self, command, table, tmp_path):
+        """Without the likelihoods below -.9 rho falls from .264 to .176."""
+        kept = [
+            line
+            for line in table.read_text(encoding="utf-8").splitlines()
+            if not line.split(",")[7].startswith("-0.9")
+        ]
+        path = csv_file(tmp_path, "\n".join(kept))
+        words = ["gap", "--csv", path, "--gap-column", "diff", "--correlate", "char_norm_loglik", "--json"]
+        rho = command(*words).json["correlations"][0]
+        assert (rho["n"], round(rho["value"], 3)) == (42, 0.176)
+        assert rho["p_value"] == pytest.approx(0.27, abs=0.006)
+
+    def test_the_repositorys_own_gaps(self, shared):
+        """n = 52, rho = .288, p = .039."""
+        tables = shared / "tables"
+        likelihoods = dict(
+            line.split("\t") for line in (tables / "averages.tsv").read_text(encoding="utf-8").splitlines()
+        )
+        gaps = dict(
+            line.split(",") for line in (tables / "scale_diff.csv").read_text(encoding="utf-8").splitlines()
+        )
+        pairs = [(float(likelihoods[name]), float(gap)) for name, gap in gaps.items() if name in likelihoods]
+        found = stats.correlation(*zip(*pairs, strict=True))
+        assert (found.n, round(found.value, 3), round(found.p_value, 3)) == (52, 0.288, 0.039)
+
+
+def csv_file(tmp_path, text, name="table.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_own_columns_in_per_cent(command, tmp_path):
+    path = csv_file(tmp_path, "who\told\tnew\nm\t80.0\t70.0\n", "table.tsv")
+    words = [
+        "gap",
+        "--csv",
+        path,
+        "--seen-column",
+        "old",
+        "--fresh-column",
+        "new",
+        "--n-seen",
+        100,
+        "--n-fresh",
+        100,
+    ]
+    found = command(*words, "--json").json["models"][0]
+    assert found["p_value"] == pytest.approx(stats.gap_test(80, 100, 70, 100).p_value)
+    assert found["model"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "expected run folders, or --counts, or --csv"),
+        (["a", "--counts", "1/2", "1/2"], "one of them only"),
+        (["a", "b", "c"], "found 3 paths"),
+        (["a", "b"], "has no results.json"),
+        (["--counts", "3/2", "1/2"], "expected RIGHT/ASKED"),
+        (["--counts", "1/2", "1/2", "--margin", 3], "margin is a fraction"),
+        (["--csv", "none.csv"], "cannot read none.csv"),
+        (["--csv", "TABLE"], "has no column 'gsm8k'"),
+        (
+            ["--csv", "TABLE", "--seen-column", "a", "--fresh-column", "b"],
+            "line 3: b = 'high' is not a number",
+        ),
+        (["--csv", "TABLE", "--seen-column", "a", "--fresh-column", "c"], "line 2: the column 'c' is empty"),
+    ],
+)
+def test_usage(command, tmp_path, words, said):
+    table = csv_file(tmp_path, "model,a,b,c\nm,0.5,0.4,\nn,0.5,high,0.3\n")
+    refused = command("gap", *(table if word == "TABLE" else word for word in words))
+    assert refused.status == 2
+    assert said in refused.err
+    assert refused.out == ""
