@@ -266,6 +266,23 @@ def test_what_pip_cannot_give_is_told(wheels: Path, source: str, reason: str) ->
     assert f"{source} ({reason})" in str(raised.value)
 
 
+def test_a_package_index_out_of_reach_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(AssetError, match=r"\(no connection to the package index\)"):
+        obtain(File("toy", "rows.jsonl", ("pypi:toy-data==1.0!toy_data/rows.jsonl",)))
+
+
+def test_a_python_without_pip_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pip.py").write_text("raise ImportError('No module named pip')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(AssetError, match="this Python has no pip") as raised:
+        obtain(File("toy", "rows.jsonl", ("pypi:toy-data==1.0!toy_data/rows.jsonl",)))
+    assert "python -m ensurepip" in raised.value.hint
+
+
 # the catalogue's own
 
 

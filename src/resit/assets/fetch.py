@@ -218,8 +218,9 @@ def _progress(found: Opened, title: str) -> AbstractContextManager[BinaryIO]:
 def _sweep(folder: Path) -> None:
     """Remove what downloads that were killed more than a day ago left behind."""
     for part in folder.glob(".*.part"):
-        if time.time() - part.stat().st_mtime > STALE_SECONDS:
-            part.unlink(missing_ok=True)
+        with suppress(OSError):  # another process may have finished with it just now
+            if time.time() - part.stat().st_mtime > STALE_SECONDS:
+                part.unlink()
 
 
 def fetch(asset_id: str, file: str | None = None) -> Path:

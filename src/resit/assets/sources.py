@@ -83,12 +83,17 @@ def _pip_download(requirement: str, folder: Path) -> Path:
     wheels = [*folder.glob("*.whl")]
     if done.returncode == 0 and wheels:
         return wheels[0]
-    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    reason = next(
-        (line for line in reversed(said) if "ERROR" in line or "No module" in line), "no wheel came"
-    )
-    remedy = "python -m ensurepip" if "No module named pip" in reason else ""
-    raise SourceFailure("pip: " + reason.removeprefix("ERROR: "), remedy)
+    raise _pip_failure(done.stderr.decode(errors="replace"))
+
+
+def _pip_failure(said: str) -> SourceFailure:
+    """pip's last complaint; that it could not connect at all stands in earlier lines, as warnings."""
+    if "No module named pip" in said:
+        return SourceFailure("this Python has no pip", "python -m ensurepip")
+    errors = [line.partition("ERROR: ")[2].strip() for line in said.splitlines() if "ERROR: " in line]
+    reason = errors[-1] if errors else "no wheel came"
+    unreached = " (no connection to the package index)" if "connection broken" in said else ""
+    return SourceFailure(f"pip: {reason}{unreached}")
 
 
 @contextmanager
