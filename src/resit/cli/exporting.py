@@ -25,6 +25,7 @@ from resit.reports.exports.parquet import write_parquet
 from resit.reports.exports.rows import write_jsonl
 from resit.reports.graded import Graded
 from resit.reports.results import TaskTally, build_results
+from resit.reports.warnings import WarningTally
 from resit.runs.folder import RunFolder
 
 Export = Callable[[RunFolder, Mapping[str, ScoringRules], Path], list[Path]]
@@ -43,24 +44,25 @@ def export_run(folder: RunFolder, rules: Mapping[str, ScoringRules], shape: str,
 
 def _lm_eval(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path) -> list[Path]:
     record = folder.record() or {}
-    time, tallies, samples = file_time(record["created"]), {}, {}
+    time, tallies, suspicions, samples = file_time(record["created"]), {}, {}, {}
     for task, task_rules in rules.items():
-        tallies[task] = TaskTally()
+        tallies[task], suspicions[task] = TaskTally(), WarningTally()
         filters = _filter_names(task_rules)
-        items = _counted(graded(folder, task, task_rules), tallies[task])
+        items = _counted(graded(folder, task, task_rules), tallies[task], suspicions[task])
         path = target / f"samples_{task}_{time}.jsonl"
         samples[task] = write_samples(path, items, filters, _settings(record, task))
         _tell_left_out(task, samples[task])
-    results = lm_eval_results(record, build_results(record, tallies, rules), samples)
+    results = lm_eval_results(record, build_results(record, tallies, rules, suspicions), samples)
     path = target / f"results_{time}.json"
     text = json.dumps(results, ensure_ascii=False, indent=2)
     jsonl.write_atomic(path, text.encode("utf-8", "backslashreplace"))
     return [path, *(written.path for written in samples.values())]
 
 
-def _counted(items: Iterable[Graded], tally: TaskTally) -> Iterator[Graded]:
+def _counted(items: Iterable[Graded], tally: TaskTally, suspicions: WarningTally) -> Iterator[Graded]:
     for item in items:
         tally.add(item.score)
+        suspicions.add(item)
         yield item
 
 

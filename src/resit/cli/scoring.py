@@ -16,6 +16,7 @@ from resit.records import Generation, Question, ScoringRules, Verdict
 from resit.reports.graded import Graded
 from resit.reports.results import TaskTally, build_results, write_results
 from resit.reports.scores import scores_file
+from resit.reports.warnings import WarningTally
 from resit.runs.folder import RunFolder
 from resit.runs.journal import JournalIndex
 from resit.runs.rules import rules_from
@@ -29,15 +30,17 @@ def score_folder(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> dict[s
     record = folder.record() or {}
     index = folder.index()
     tallies: dict[str, TaskTally] = {}
+    suspicions: dict[str, WarningTally] = {}
     with scores_file(folder.path) as add_line:
         for task, task_rules in rules.items():
             for item in graded(folder, task, task_rules, index):
                 tallies.setdefault(task, TaskTally()).add(item.score)
+                suspicions.setdefault(task, WarningTally()).add(item)
                 for sample in item.score.samples:
                     add_line(sample)
     if not tallies:
         raise UsageError(f"{folder.path} holds no samples of {', '.join(rules)}", "run it first")
-    results = build_results(record, tallies, rules)
+    results = build_results(record, tallies, rules, suspicions)
     write_results(folder.path, results)
     return results
 
@@ -112,5 +115,5 @@ def show(folder: Path, results: Mapping[str, Any], as_json: bool) -> None:
     console = Console()
     console.print(results_table(results))
     for line in footnotes(results):
-        console.print(line, markup=False, highlight=False)
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"run: {folder}", markup=False, highlight=False, soft_wrap=True)

@@ -16,6 +16,7 @@ from typing import Any
 from resit import jsonl
 from resit.errors import UsageError
 from resit.records import QuestionScore, SampleScore, ScoringRules
+from resit.reports.warnings import Setting, WarningTally
 from resit.stats import bounded_mean_interval, clustered_standard_error, standard_error, wilson_interval
 
 FILE = "results.json"
@@ -83,7 +84,10 @@ class TaskTally:
 
 
 def build_results(
-    record: Mapping[str, Any], tallies: Mapping[str, TaskTally], rules: Mapping[str, ScoringRules]
+    record: Mapping[str, Any],
+    tallies: Mapping[str, TaskTally],
+    rules: Mapping[str, ScoringRules],
+    suspicions: Mapping[str, WarningTally],
 ) -> dict[str, Any]:
     """The content of `results.json`: `record` is `run.json`, the tallies are those of the scored tasks."""
     tasks = record["identity"]["tasks"]
@@ -102,7 +106,7 @@ def build_results(
             "format": record["identity"]["format"],
             "digest": record["digest"],
             "tasks": {
-                name: _task_summary(name, tally, record, rules[name], about[name])
+                name: _task_summary(name, tally, record, rules[name], suspicions[name])
                 for name, tally in tallies.items()
                 if name in tasks
             },
@@ -143,14 +147,16 @@ def _config(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _task_summary(
-    name: str, tally: TaskTally, record: Mapping[str, Any], rules: ScoringRules, about: Mapping[str, Any]
+    name: str, tally: TaskTally, record: Mapping[str, Any], rules: ScoringRules, suspicions: WarningTally
 ) -> dict[str, Any]:
+    about = record.get("tasks", {}).get(name, {})
     plan = record.get("plan", {}).get(name, {})
     planned = plan.get("questions", tally.questions) * plan.get("repeats", 1)
+    quoted = headline(rules, tally)
     return {
         "protocol_digest": about.get("protocol_digest"),
         "protocol": about.get("protocol"),
-        "headline": headline(rules, tally),
+        "headline": quoted,
         "questions": {"planned": plan.get("questions", tally.questions), "scored": tally.questions},
         "samples": {
             "planned": planned,
@@ -160,7 +166,19 @@ def _task_summary(
             "truncated": tally.truncated,
         },
         "rules": {rule: counts.summary() for rule, counts in tally.rules.items()},
+        "warnings": suspicions.warnings(_setting(record, name, quoted, planned)),
     }
+
+
+def _setting(record: Mapping[str, Any], name: str, quoted: str, planned: int) -> Setting:
+    protocol = record.get("tasks", {}).get(name, {}).get("protocol") or {}
+    sampling = record["identity"]["tasks"].get(name, {}).get("sampling") or protocol.get("sampling") or {}
+    return Setting(
+        headline=quoted.partition(",")[2],
+        temperature=sampling.get("temperature"),
+        max_tokens=sampling.get("max_tokens"),
+        planned=planned,
+    )
 
 
 def headline(rules: ScoringRules, tally: TaskTally) -> str:

@@ -62,14 +62,11 @@ def _number(value: Any) -> str:
 
 
 def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
-    """One sentence for each task whose samples are not all there, and what the star means."""
-    for name, summary in results["resit"]["tasks"].items():
-        samples = summary["samples"]
-        for count, what in (
-            (samples["missing"], "not generated yet"),
-            (samples["errored"], "errored (excluded, owed again)"),
-            (samples["truncated"], "cut at the token limit"),
-        ):
-            if count:
-                yield f"{name}: {count} of {samples['planned']} samples {what}"
+    """What the star means, texts that were cut, and each task's warnings."""
     yield "* the score that the task is quoted by"
+    for name, summary in results["resit"]["tasks"].items():
+        samples, kinds = summary["samples"], {warning["kind"] for warning in summary["warnings"]}
+        if samples["truncated"] and "truncated" not in kinds:
+            yield f"{name}: {samples['truncated']} of {samples['planned']} samples cut at the token limit"
+        for warning in summary["warnings"]:
+            yield f"warning: {name}: {warning['message']}"
