@@ -28,7 +28,7 @@ _ENUMERATOR = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"\([^()\n]{0,200}\)"
+    r"\([^()\n]{0,200}\)|\d[\d.,]{0,20}\s?%\s(?:more|less|higher|lower)\sthan\b[^\n,;]*"
     r"|\b(?:i\.\s?e\.|e\.g\.|that is,|check:)[^\n;]*"
     r"|\b(?:in other words|since|because|assuming|given that|considering|if|when|"
     r"while|so that|by [a-z]{2,20}ing|(?<!needs )(?<!need )(?<!has )(?<!have )(?<!had )(?<!able )"

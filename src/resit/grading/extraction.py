@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from resit.grading import closing, markers
+from resit.grading.expressions import evaluate
 from resit.grading.markers import Window
 from resit.grading.numbers import COMMA_DECIMAL_LANGUAGES, Number, Unreadable, find_tokens
 from resit.grading.numerals import CJK_NUMERAL, read_cjk
-from resit.grading.reasoning import outside_reasoning, segments
+from resit.grading.reasoning import lower, outside_reasoning, segments
 from resit.grading.statements import settle
 from resit.grading.values import CLOCK, Amount, Clock, Several, Value, amount_of, clock_of, read_value
 from resit.grading.words import find_words
@@ -63,11 +64,11 @@ def extract(
     parts = outside_reasoning(text, tags)
     if parts is None:
         return Extraction(None, reason=UNFINISHED)
-    lowered = text.replace("İ", "I").lower()  # the one letter whose lower case is longer
+    lowered = lower(text)
     reader = _READERS[wanted]
     found = Extraction(None)
     for start, end in parts:
-        for segment in segments(text, start, end):
+        for segment in segments(text, lowered, start, end):
             found = _in_segment(text, lowered, segment, reader, language, truncated)
             if found.value is not None or found.explicit:
                 return found
@@ -137,6 +138,8 @@ def _in_words(text: str, window: Window) -> Number | None:
 def _whole(text: str, window: Window, comma_decimal: bool | None) -> Extraction | None:
     content = text[window.start : window.end]
     value = read_value(content, comma_decimal)
+    if window.kind == "boxed" and "!" in content and (exact := evaluate(content)) is not None:
+        value = Amount(exact)  # in prose "18!" is an exclamation
     if isinstance(value, Amount):
         return _spanned(text, window.start, window.end, value, window.kind)
     if isinstance(value, Clock) and not value.minutes:

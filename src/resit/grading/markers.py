@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-MAX_MARKERS = 60
-"""A response with more markers than this is read from its last ones only."""
+from resit.grading.reasoning import REACH
+
+MAX_MARKERS = 40
+"""Of more markers of one kind that state nothing, the earlier ones are not looked at."""
 _MAX_BOX = 1000
 _MAX_LINE = 400
 
@@ -30,9 +32,9 @@ class Window(NamedTuple):
 
 
 _PHRASES: dict[str, tuple[str, ...]] = {
-    "de": ("antwort", "ergebnis"),
-    "es": ("respuesta", "resultado"),
-    "fr": ("réponse", "résultat"),
+    "de": ("antwort",),
+    "es": ("respuesta",),
+    "fr": ("réponse",),
     "ru": ("ответ",),
     "sw": ("jibu",),
     "zh": ("答案", "答："),
@@ -40,8 +42,11 @@ _PHRASES: dict[str, tuple[str, ...]] = {
     "th": ("คำตอบ",),
     "bn": ("উত্তর",),
     "te": ("సమాధానం", "జవాబు"),
+    "ko": ("정답", "답은", "답:"),
+    "hi": ("उत्तर",),
+    "ar": ("الإجابة", "الجواب"),
 }
-"""What the answer is called in the languages of MGSM."""
+"""What the answer is called in the languages of MGSM, and a few more."""
 
 _ENGLISH_LINK = re.compile(
     r"(?P<plural>s?)[\"'*_`)\]}]*"
@@ -67,22 +72,21 @@ _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 
 def windows(text: str, lowered: str, start: int, end: int) -> Iterator[Window]:
     """The places of explicit answers between two positions, from the last to the first."""
+    near_end = max(start, end - REACH)
     heads = [
-        (at, anchor, read)
+        (at, anchor, read, 1)
         for anchor, read in (_ASCII_ANCHORS if text.isascii() else _ANCHORS)
-        if (at := lowered.rfind(anchor, start, end)) >= 0
+        if (at := lowered.rfind(anchor, start if anchor in _EVERYWHERE else near_end, end)) >= 0
     ]
     bold = _bold(text, start, end)
-    for _ in range(MAX_MARKERS):
+    while heads or bold:
         last = max(range(len(heads)), key=lambda i: heads[i][0], default=-1)
         if bold and (last < 0 or bold[-1].end > heads[last][0]):
             yield bold.pop()
             continue
-        if last < 0:
-            return
-        at, anchor, read = heads.pop(last)
-        if (before := lowered.rfind(anchor, start, at)) >= 0:
-            heads.append((before, anchor, read))
+        at, anchor, read, tried = heads.pop(last)
+        if tried < MAX_MARKERS and (before := lowered.rfind(anchor, start, at)) >= 0:
+            heads.append((before, anchor, read, tried + 1))
         window = read(text, at, start, end)
         if window is not None:
             yield window
@@ -105,7 +109,10 @@ def _hashes(text: str, at: int, start: int, end: int) -> Window | None:
     after = at + 4
     while after < end and text[after] == "#":
         after += 1
-    return Window("####", after, line_end(text, after, end), at_once=True)
+    stop = line_end(text, after, end)
+    if not text[after:stop].strip() and stop < end:
+        stop = line_end(text, stop + 1, end)  # the number stands on the next line
+    return Window("####", after, stop, at_once=True)
 
 
 def _box(text: str, at: int, start: int, end: int) -> Window | None:
@@ -188,4 +195,5 @@ _ANCHORS: tuple[tuple[str, Callable[[str, int, int, int], Window | None]], ...] 
     ("answer", _answer),
     *((anchor, _phrase(language, anchor)) for language, anchors in _PHRASES.items() for anchor in anchors),
 )
+_EVERYWHERE = ("####", "boxed", "answer")
 _ASCII_ANCHORS = tuple((anchor, read) for anchor, read in _ANCHORS if anchor.isascii())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from resit.grading import numerals
 from resit.grading.numerals import Exact, read_numeral, simplest
-from resit.grading.words import MAGNITUDES
+from resit.grading.words import MAGNITUDES, read_words
 
 COMMA_DECIMAL_LANGUAGES = frozenset({"de", "es", "fr", "it", "nl", "pt", "ru", "tr", "id", "pl"})
 """Where 1.250 is twelve hundred and fifty, and 1,5 one and a half."""
@@ -56,6 +56,7 @@ _TAIL = re.compile(
     |\s{{0,3}}\^\s{{0,3}}(?:\{{\s{{0,3}}(?P<power>-?\d{{1,6}})\s{{0,3}}\}}|(?P<power_bare>-?\d{{1,6}})(?![\d^!]))
     |\s?(?P<vulgar>[{_VULGAR}])
     |\s{{0,3}}(?P<mixed>{_FRACTION.replace("(", "(?:").replace("(?:?:", "(?:")})
+    |\s{{1,3}}and\s{{1,3}}(?P<and_part>(?:a|one|three|\d{{1,2}})[ /](?:half|third|quarters?|\d{{1,2}}))\b
     |[ -](?P<mixed_over>\d{{1,9}}\s?[/⁄]\s?\d{{1,9}})(?![\d/])
     |\s?[/⁄∕]\s?(?P<over>\d+)(?![\d/]|[.,]\d)
     |\s{{0,3}}(?P<magnitude>hundred|thousand|million|billion|trillion)\b
@@ -191,6 +192,9 @@ def _extend(value: Exact, tail: re.Match[str], currency: bool) -> Exact | None:
         return (
             simplest(value + part) if part is not None and isinstance(value, int) and 0 < part < 1 else value
         )
+    if part := groups["and_part"]:
+        fraction = _ratio(*part.split("/")) if "/" in part else read_words(part)
+        return value if fraction is None or not isinstance(value, int) else simplest(value + fraction)
     if below := groups["over"]:
         divisor = read_numeral(below)
         return simplest(Fraction(value) / divisor) if divisor else None
@@ -221,7 +225,7 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
         char = text[at - 1]
         if char == " " and at - 1 > floor and (text[at - 2] in _CURRENCY or text[at - 2] in _DASHES):
             spaced = text[at - 2] in _DASHES
-            if spaced and not _is_spaced_sign(text, at - 2, floor):
+            if spaced and not _is_spaced_sign(text, at - 2):
                 break
             at -= 1
         elif char in _CURRENCY:
@@ -274,7 +278,7 @@ def _is_sign(text: str, dash: int, floor: int) -> bool:
     return not operand or not (operand[-1].isdigit() or operand[-1] in ")%")
 
 
-def _is_spaced_sign(text: str, dash: int, floor: int) -> bool:
-    """`= - 5` is a sign; `- 5` at the start of a line is a bullet, `a - 5` an operator."""
-    operand = text[max(floor, dash - 12) : dash].rstrip(" ")
-    return bool(operand) and operand[-1] in "=:：#"
+def _is_spaced_sign(text: str, dash: int) -> bool:
+    """`= - 5` and `is - 5` are signs; `- 5` at the start of a line is a bullet, `a - 5` an operator."""
+    operand = text[max(0, dash - 12) : dash].rstrip(" ")
+    return operand.endswith(("=", ":", "：", "#", "{", "(", "$", " is"))

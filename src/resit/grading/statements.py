@@ -18,7 +18,7 @@ CALCULATION = "a calculation without result"
 _MAX_STEPS = 40
 _OPERATION = re.compile(
     r"[\s)]{0,4}(?:[^\W\d_]{1,20}\s{1,3})?[)\s]{0,4}"
-    r"(?:[-−–]\s{0,3}(?=[\d.$€£(\\])|(?:[+*×÷·]|/|\\times|\\cdot|\\div)\s{0,3}(?=[\w.$€£(\\])"
+    r"(?:[-−–]\s{0,3}(?=[\d.$€£(\\])|(?:[+*×÷·]|\\times|\\cdot|\\div)\s{0,3}(?=[\w.$€£(\\])|/\s{0,3}(?=[\d.$€£(\\])"
     r"|x\s{0,3}(?=[\d.$€£(\\]))"
 )
 _RUN = re.compile(

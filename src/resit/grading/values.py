@@ -59,6 +59,7 @@ _UNIT = re.compile(
     r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++)*+"
 )
 """What may follow a number without changing it: units, currency, dressing; no variables, no list."""
+_ABOUT = re.compile(r"(?:[\s~≈+]|\\(?:approx|sim)\b|(?:about|approximately|around|only)\s)*+", re.IGNORECASE)
 CLOCK = re.compile(r"(\d{1,2})[:：](\d{2})(?::\d{2})?(?!\d)\s*(?:([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
 _BRACKETS = re.compile(r"(\\?[\[({]|\\left[\[({]|\\lbrace)(.*?)(\\?[\])}]|\\right[\])}]|\\rbrace)", re.DOTALL)
 _MAX_ITEMS = 50
@@ -137,9 +138,7 @@ def _balanced(text: str) -> bool:
 def _amount(text: str, comma_decimal: bool | None) -> Amount | None:
     number = next(find_numbers(text, 0, len(text), comma_decimal), None)
     if number is not None:
-        if number.start == 0 and _UNIT.fullmatch(text, number.end):
-            return Amount(number.value, number.percent)
-        if text[: number.start].strip(" ~≈+") == "" and _UNIT.fullmatch(text, number.end):
+        if _ABOUT.fullmatch(text, 0, number.start) and _UNIT.fullmatch(text, number.end):
             return Amount(number.value, number.percent)
         return None
     if _CJK.fullmatch(text):
