@@ -192,8 +192,8 @@ def _extend(value: Exact, tail: re.Match[str], currency: bool) -> Exact | None:
         return (
             simplest(value + part) if part is not None and isinstance(value, int) and 0 < part < 1 else value
         )
-    if part := groups["and_part"]:
-        fraction = _ratio(*part.split("/")) if "/" in part else read_words(part)
+    if written := groups["and_part"]:
+        fraction = _ratio(*written.split("/")) if "/" in written else read_words(written)
         return value if fraction is None or not isinstance(value, int) else simplest(value + fraction)
     if below := groups["over"]:
         divisor = read_numeral(below)

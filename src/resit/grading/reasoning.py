@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 REASONING_TAGS: tuple[tuple[str, str], ...] = (
     ("<think>", "</think>"),
@@ -59,7 +60,9 @@ def lower(text: str) -> str:
 
 def outside_reasoning(text: str, tags: tuple[tuple[str, str], ...]) -> list[tuple[int, int]] | None:
     """The parts of a response that are no reasoning, the last first; None: the reasoning is unfinished."""
-    present = [pair for pair in tags if pair[0][0] in text and (pair[0] in text or pair[1] in text)]
+    if not any(char in text for char in _first_characters(tags)):
+        return [(0, len(text))]
+    present = [pair for pair in tags if pair[0] in text or pair[1] in text]
     if not present:
         return [(0, len(text))]
     opening, closing = max(present, key=lambda pair: text.rfind(pair[1]))
@@ -68,6 +71,11 @@ def outside_reasoning(text: str, tags: tuple[tuple[str, str], ...]) -> list[tupl
     if any(text.find(pair[0], answer) >= 0 for pair in present):
         return None
     return [(answer, len(text)), *_between(text, opening, closing, answer)[::-1]]
+
+
+@lru_cache(maxsize=64)
+def _first_characters(tags: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return tuple({tag[0] for pair in tags for tag in pair})
 
 
 def _between(text: str, opening: str, closing: str, stop: int) -> list[tuple[int, int]]:
@@ -88,9 +96,9 @@ def segments(text: str, lowered: str, start: int, end: int) -> Iterator[tuple[in
 
     `lowered` is the text in lower case, character by character.
     """
-    turns = _ASCII_TURNS if text.isascii() else _ASCII_TURNS + _OTHER_TURNS
     reach = min(end, start + REACH)
-    ahead = {word: (start, start) for word in (*turns, *_MARKS) if lowered.find(word, start, reach) >= 0}
+    words = _words(text, start, reach)
+    ahead = {word: (start, start) for word in words if lowered.find(word, start, reach) >= 0}
     at = start
     for _ in range(MAX_SEGMENTS if ahead else 0):
         for word, boundary in list(ahead.items()):
@@ -106,6 +114,15 @@ def segments(text: str, lowered: str, start: int, end: int) -> Iterator[tuple[in
         yield at, first[0]
         at = first[1]
     yield at, end
+
+
+def _words(text: str, start: int, reach: int) -> tuple[str, ...]:
+    """What boundaries are looked for: a turn needs a line before it, a mark a bracket."""
+    turns: tuple[str, ...] = ()
+    first_line = text.find("\n", start, reach)
+    if first_line >= 0 and not text[first_line:reach].isspace():
+        turns = _ASCII_TURNS if text.isascii() else _ASCII_TURNS + _OTHER_TURNS
+    return turns + _MARKS if text.find("<", start, reach) >= 0 or "INST]" in text else turns
 
 
 def _next_boundary(lowered: str, word: str, at: int, end: int) -> tuple[int, int] | None:
