@@ -185,12 +185,19 @@ def _trial(question: Question, policy: Policy, sentences: tuple[str, ...]) -> _T
     target = question.target if isinstance(question.target, str) else question.target[0]
     gold = (target.rpartition(policy.gold_marker)[2] if policy.gold_marker else target).strip()
     bare = tuple(dict.fromkeys((gold, target)))
-    try:
-        number = Decimal(gold.replace(",", "").lstrip("$").rstrip(".%"))
-    except InvalidOperation:
+    number = _number(gold)
+    if number is None:
         return _Trial(question, sentences, bare, gold, f"{gold}1", None)
     differs = abs(2 * number) > Decimal(float(policy.tolerance or 0))
     return _Trial(question, sentences, bare, gold, f"{number + 1:f}", f"{-number:f}" if differs else None)
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text.replace(",", "").lstrip("$").rstrip(".%"))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def _is_right(verdict: Verdict | None) -> bool:
