@@ -14,7 +14,7 @@ from resit.tasks.names import INDEX
 CATALOGUE = tasks.load(list(tasks.index()))
 REQUIRED = """
     gsm8k gsm8k_cot gsm8k_cot_zeroshot gsm8k_cot_self_consistency gsm8k_cot_llama gsm8k_fixed
-    gsm1k gsm1k_cot gsm1k_fixed gsm8k_direct_maj gsm_hard svamp gsm_fresh gsm_fresh_chat
+    gsm1k gsm1k_cot gsm1k_fixed gsm8k_direct_maj gsm_hard svamp gsm_fresh gsm_fresh_chat gsm_fresh_paired
     gsm8k_kshot_base_gen gsm8k_0shot_gen gsm1k_kshot_base_gen gsm1k_0shot_gen
     gsm8k_platinum gsm8k_platinum_cot gsm8k_platinum_cot_zeroshot gsm8k_platinum_cot_self_consistency
     gsm8k_platinum_cot_llama gsm8k_platinum_paired
