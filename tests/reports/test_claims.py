@@ -10,6 +10,7 @@ from resit import stats
 from resit.errors import UsageError
 from resit.records import SampleScore, Verdict
 from resit.reports import claims
+from resit.reports.repeats import question_votes, repeat_lines, repeats_json
 from resit.stats import QuestionVotes
 
 
@@ -86,7 +87,7 @@ def test_only_the_k_that_every_question_allows():
 
 def test_votes_go_by_number_not_by_text():
     verdicts = [Verdict("x", text, 0.0) for text in ("1,000", "1000", "1000.0", "$1,000", "1e3", "20")]
-    found = claims.question_votes(claims.QuestionSamples(0, "h", tuple(verdicts)))
+    found = question_votes(verdicts)
     assert found == QuestionVotes(0, (5, 1), 0)
 
 
@@ -97,13 +98,13 @@ def test_a_class_is_right_when_a_rule_accepts_one_spelling_only():
         Verdict("x", "7", 0.0),
         Verdict("x", None, 0.0),
     )
-    assert claims.question_votes(claims.QuestionSamples(0, "h", verdicts)) == QuestionVotes(2, (1,), 1)
+    assert question_votes(verdicts) == QuestionVotes(2, (1,), 1)
 
 
 @given(st.lists(st.sampled_from(["18", "18.0", "20", "twenty", "x", "", None]), min_size=1, max_size=12))
 def test_every_sample_votes_once_or_abstains(answers):
     verdicts = tuple(Verdict("x", answer, float(answer in ("18", "18.0"))) for answer in answers)
-    votes = claims.question_votes(claims.QuestionSamples(0, "h", verdicts))
+    votes = question_votes(verdicts)
     assert votes.samples == len(answers)
     assert votes.abstentions == answers.count(None)
     assert votes.right == sum(answer in ("18", "18.0") for answer in answers)
@@ -176,3 +177,27 @@ def _last_number(text):
 
     found = re.findall(r"-?\d[\d,]*(?:\.\d+)?", text)
     return found[-1].replace(",", "") if found else None
+
+
+def test_results_keep_the_whole_curve():
+    questions = [["18"] * 3 + ["20"] * 2, ["20", None, "20", "18", "20"]]
+    verdicts = [
+        [Verdict("robust", answer, float(answer == "18")) for answer in answers] for answers in questions
+    ]
+    scores = [[verdict.correct for verdict in found] for found in verdicts]
+    found = repeats_json(scores, [question_votes(question) for question in verdicts])
+    assert [point["k"] for point in found["maj"]] == [1, 2, 3, 4, 5]
+    assert found["maj"][4]["value"] == 0.5
+    assert found["pass"][4]["value"] == 1
+    assert found["consistency"]["value"] == pytest.approx(0.6)
+    results = {"resit": {"tasks": {"gsm8k": {"rules": {"robust": {"repeats": found}, "single": {}}}}}}
+    lines = list(repeat_lines(results))
+    assert [line.partition(":")[0] for line in lines] == [
+        f"gsm8k, robust, {m}" for m in ("pass@k", "pass^k", "maj@k")
+    ]
+    assert "0.5000 ± 0.5000 (k = 5)" in lines[2]
+    assert "(k = 3)" not in lines[2]
+
+
+def test_single_samples_have_no_curve():
+    assert repeats_json([[1.0], [0.0]], [QuestionVotes(1), QuestionVotes(0, (1,))]) == {}

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from resit.errors import UsageError
-from resit.grading.values import read_value
 from resit.records import SampleScore, Verdict
+from resit.reports.repeats import RepeatMetric, question_votes, repeat_estimates
 from resit.reports.results import read_results
 from resit.reports.scores import read_scores
-from resit.stats import Estimate, QuestionVotes, consistency, estimate, sampling_curve
-from resit.stats.curves import CurveKind
+from resit.stats import Estimate, estimate
 from resit.stats.estimates import IntervalMethod
 
-Metric: TypeAlias = Literal["accuracy", "pass", "pass_pow", "maj", "consistency"]
+Metric: TypeAlias = Literal["accuracy"] | RepeatMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,47 +199,14 @@ def sampling_claims(
 
     Only for right-or-wrong verdicts; a rule that gives shares has none of these.
     """
-    questions = list(scores.questions.values())
-    binary = all(score in (0, 1) for question in questions for score in question.scores)
-    if scores.repeats < 2 or not binary:
-        return []
-    votes = [question_votes(question) for question in questions]
-    passes = [
-        QuestionVotes(right, (len(question.scores) - right,))
-        for question in questions
-        for right in [round(sum(question.scores))]
-    ]
-    kinds: tuple[tuple[CurveKind, list[QuestionVotes]], ...] = (
-        ("pass", passes),
-        ("pass_pow", passes),
-        ("maj", votes),
+    questions = scores.questions.values()
+    found = repeat_estimates(
+        [question.scores for question in questions],
+        [question_votes(question.verdicts) for question in questions],
+        ks,
+        confidence,
     )
-    claims = [
-        _claim(scores, kind, point.k, point.estimate)
-        for kind, counted in kinds
-        for point in sampling_curve(counted, kind, ks, confidence)
-    ]
-    agreeing = [[consistency(vote.counts, vote.abstentions)] for vote in votes]
-    whole = replace(estimate(agreeing, confidence, "clustered"), samples=scores.samples)
-    return [*claims, _claim(scores, "consistency", None, whole)]
-
-
-def question_votes(question: QuestionSamples) -> QuestionVotes:
-    """The votes of a question's samples: answers of equal value are one class, right if any is right."""
-    keys = [_vote(verdict) for verdict in question.verdicts]
-    right = {key for key, verdict in zip(keys, question.verdicts, strict=True) if verdict.correct == 1}
-    counts = Counter(key for key in keys if key is not None and key not in right)
-    return QuestionVotes(
-        right=sum(key in right for key in keys),
-        wrong=tuple(sorted(counts.values(), reverse=True)),
-        abstentions=sum(key is None and None not in right for key in keys),
-    )
-
-
-def _vote(verdict: Verdict) -> Hashable | None:
-    if verdict.extracted is None:
-        return None
-    return read_value(verdict.extracted) or verdict.extracted.strip()
+    return [_claim(scores, metric, k, estimated) for metric, k, estimated in found]
 
 
 def _claim(scores: TaskScores, metric: Metric, k: int | None, found: Estimate) -> Claim:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from resit.errors import IdentityMismatch, UsageError
 from resit.reports.claims import QuestionSamples, TaskScores, read_task, tasks_of
+from resit.reports.wording import verdict
 from resit.stats import (
     Difference,
     Interval,
@@ -61,6 +62,11 @@ class Comparison:
     """p-value adjusted for all comparisons made at once."""
     protocol_differences: tuple[str, ...] = ()
     """How the protocols differ, where that was allowed; `unknown` where a run does not tell its own."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the two can be told apart, in one sentence."""
+        return verdict(self.result, self.first.name, self.second.name)
 
     def as_json(self) -> dict[str, Any]:
         """Flat: the keys of `Difference`, both sides, the flips."""

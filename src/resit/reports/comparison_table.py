@@ -9,7 +9,7 @@ from rich.text import Text
 
 from resit.reports.claims import TaskScores
 from resit.reports.comparison import UNKNOWN, Comparison, Flip
-from resit.reports.wording import p_cell, p_text, percent, points, sight, span, verdict
+from resit.reports.wording import p_cell, p_text, percent, points, sight, span
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:
@@ -48,7 +48,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """Sentences: the verdict, how it was reached, and all that limits it."""
     first, second, result = comparison.first, comparison.second, comparison.result
-    yield f"{first.task}, rule {first.rule}: {verdict(result, first.name, second.name)}"
+    yield f"{first.task}, rule {first.rule}: {comparison.verdict}"
     if comparison.p_adjusted is not None and result.distinguishable:
         lost = comparison.p_adjusted >= 1 - result.confidence
         outcome = "no longer distinguishable" if lost else "still distinguishable"

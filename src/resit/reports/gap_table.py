@@ -12,7 +12,7 @@ from resit.reports.comparison import UNKNOWN
 from resit.reports.comparison_table import plain_table
 from resit.reports.gap_league import GapLeague
 from resit.reports.gaps import Gap, GapDifference
-from resit.reports.wording import p_cell, p_text, percent, points, sight, span, verdict
+from resit.reports.wording import p_cell, p_text, percent, points, sight, span
 
 if TYPE_CHECKING:
     from resit.stats.correlations import Correlation
@@ -59,7 +59,7 @@ def gap_table(*gaps: Gap) -> Table:
 def gap_lines(gap: Gap) -> Iterator[str]:
     """Sentences: the verdict, equivalence where a margin was declared, and what limits both."""
     result = gap.result
-    yield verdict(result, gap.seen, gap.fresh)
+    yield gap.verdict
     one_sided = p_text(result.p_greater)
     yield f"One-sided, of a higher score on {gap.seen}: {one_sided}; interval: {result.method}."
     if result.distinguishable:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from resit.errors import UsageError
 from resit.reports.claims import TaskScores, read_task
 from resit.reports.comparison import Method, compare_scores, protocol_differences
+from resit.reports.wording import verdict
 from resit.stats import (
     Difference,
     Equivalence,
@@ -42,6 +43,11 @@ class Gap:
     """Samples of both sides that errored or are missing."""
     shared_questions: int = 0
     """Questions on both sides: a gap should have none, and an unpaired test wastes them."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the two sets can be told apart, in one sentence."""
+        return verdict(self.result, self.seen, self.fresh)
 
     @property
     def confirmable_margin(self) -> float:

@@ -16,8 +16,15 @@ from typing import Any
 from resit import jsonl
 from resit.errors import UsageError
 from resit.records import QuestionScore, SampleScore, ScoringRules
+from resit.reports.repeats import question_votes, repeats_json
 from resit.reports.warnings import Setting, WarningTally
-from resit.stats import bounded_mean_interval, clustered_standard_error, standard_error, wilson_interval
+from resit.stats import (
+    QuestionVotes,
+    bounded_mean_interval,
+    clustered_standard_error,
+    standard_error,
+    wilson_interval,
+)
 
 FILE = "results.json"
 
@@ -29,6 +36,8 @@ class RuleTally:
     questions: list[list[float]] = field(default_factory=list)
     """One list a question: the verdicts on its measured samples."""
     unextracted: int = 0
+    votes: list[QuestionVotes] = field(default_factory=list)
+    """One entry a question."""
 
     def add(self, samples: Iterable[SampleScore], rule: str) -> None:
         """Count a question's measured samples."""
@@ -36,6 +45,7 @@ class RuleTally:
         if verdicts:
             self.questions.append([verdict.correct for verdict in verdicts])
             self.unextracted += sum(verdict.extracted is None for verdict in verdicts)
+            self.votes.append(question_votes(verdicts))
 
     def summary(self) -> dict[str, Any]:
         """Score with interval: Wilson's for one sample a question, clustered by question for several."""
@@ -43,13 +53,16 @@ class RuleTally:
         means = [math.fsum(scores) / len(scores) for scores in self.questions]
         single = all(len(scores) == 1 for scores in self.questions)
         score = math.fsum(value for scores in self.questions for value in scores) / samples
-        summary = {
+        summary: dict[str, Any] = {
             "score": score,
             "standard_error": clustered_standard_error(self.questions) if len(means) > 1 else None,
             "questions": len(means),
             "samples": samples,
             "unextracted": self.unextracted,
         }
+        repeats = repeats_json(self.questions, self.votes)
+        if repeats:
+            summary["repeats"] = repeats
         if single and all(mean in (0.0, 1.0) for mean in means):
             low, high = wilson_interval(sum(means), len(means))
             return {**summary, "ci_low": low, "ci_high": high, "interval": "wilson"}

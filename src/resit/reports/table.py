@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from resit.reports.repeats import repeat_lines
+
 
 def results_table(results: Mapping[str, Any]) -> Table:
     """One row per task and rule: score, standard error, interval, and how far to trust it.
@@ -64,6 +66,7 @@ def _number(value: Any) -> str:
 def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
     """What the star means, texts that were cut, and each task's warnings."""
     yield "* the score that the task is quoted by"
+    yield from repeat_lines(results)
     for name, summary in results["resit"]["tasks"].items():
         samples, kinds = summary["samples"], {warning["kind"] for warning in summary["warnings"]}
         if samples["truncated"] and "truncated" not in kinds:

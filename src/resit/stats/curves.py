@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from resit.stats.estimates import Estimate, estimate
+from resit.stats.clusters import standard_error
+from resit.stats.estimates import Estimate
+from resit.stats.intervals import bounded_mean_interval
 from resit.stats.samples import pass_at_k, pass_pow_k
 from resit.stats.votes import maj_curve
 
@@ -85,9 +88,17 @@ def sampling_curve(
 
 
 def _over_questions(values: Sequence[float], samples: int, confidence: float) -> Estimate:
-    from dataclasses import replace
-
-    return replace(estimate([[value] for value in values], confidence, "clustered"), samples=samples)
+    limits = bounded_mean_interval(values, confidence) if len(values) > 1 else (None, None)
+    return Estimate(
+        value=math.fsum(values) / len(values),
+        standard_error=standard_error(values) if len(values) > 1 else None,
+        ci_low=limits[0],
+        ci_high=limits[1],
+        confidence=confidence,
+        questions=len(values),
+        samples=samples,
+        method="Wilson at effective size, over questions" if len(values) > 1 else "none: a single question",
+    )
 
 
 @lru_cache(maxsize=65536)
