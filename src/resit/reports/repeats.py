@@ -82,7 +82,7 @@ SHOWN: Mapping[str, str] = {"pass": "pass@k", "pass_pow": "pass^k", "maj": "maj@
 
 
 def repeat_lines(results: Mapping[str, Any]) -> Iterator[str]:
-    """For each task with repeats, a line a metric: k = 1, 2, 4, … and n, under `robust` where that is there."""
+    """For each task with repeats, a line a metric: k = 1, 2, 4, … and n, under `robust` if that is there."""
     for task, summary in results["resit"]["tasks"].items():
         rules = summary["rules"]
         for rule in ["robust"] if "robust" in rules else rules:
