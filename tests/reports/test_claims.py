@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resit import stats
+from resit import jsonl, stats
 from resit.errors import UsageError
 from resit.records import SampleScore, Verdict
 from resit.reports import claims
 from resit.reports.repeats import question_votes, repeat_lines, repeats_json
+from resit.reports.scores import score_line
 from resit.stats import QuestionVotes
 
 
@@ -201,3 +202,27 @@ def test_results_keep_the_whole_curve():
 
 def test_single_samples_have_no_curve():
     assert repeats_json([[1.0], [0.0]], [QuestionVotes(1), QuestionVotes(0, (1,))]) == {}
+
+
+def test_intervals_on_request(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    samples = run(*[["18"]] * 48, *[["20"]] * 2)
+    (folder / "scores.jsonl").write_bytes(b"".join(jsonl.encode(score_line(s)) + b"\n" for s in samples))
+    results = {"resit": {"tasks": {"gsm8k": {"rules": {"robust": {"ci_low": 0, "interval": "wilson"}}}}}}
+    row = claims.with_intervals(results, folder, "clopper-pearson")["resit"]["tasks"]["gsm8k"]["rules"][
+        "robust"
+    ]
+    assert (row["ci_low"], row["ci_high"]) == stats.clopper_pearson_interval(48, 50)
+    assert row["interval"] == "Clopper-Pearson"
+    assert (
+        results["resit"]["tasks"]["gsm8k"]["rules"]["robust"]["ci_low"] == 0
+    )  # what was given stays as it was
+
+    (folder / "scores.jsonl").write_bytes(
+        b"".join(jsonl.encode(score_line(s)) + b"\n" for s in run(["18", "20"], ["20", "20"]))
+    )
+    with pytest.raises(UsageError, match="needs one right-or-wrong sample a question"):
+        claims.with_intervals(results, folder, "clopper-pearson")
+    drawn = claims.with_intervals(results, folder, "bootstrap")["resit"]["tasks"]["gsm8k"]["rules"]["robust"]
+    assert "bootstrap" in drawn["interval"]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 EXAMPLE = "Example: resit score runs/smollm2-135m-1a2b3c4d --tasks gsm8k"
+
+
+class Interval(StrEnum):
+    """Intervals of a score."""
+
+    auto = "auto"
+    wilson = "wilson"
+    clopper_pearson = "clopper-pearson"
+    jeffreys = "jeffreys"
+    clustered = "clustered"
+    bootstrap = "bootstrap"
 
 
 def register(app: typer.Typer) -> None:
@@ -21,6 +33,9 @@ def score(
     trust_task_code: Annotated[
         bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
     ] = False,
+    interval: Annotated[
+        Interval, typer.Option(help="How the shown intervals are made; results.json keeps the default.")
+    ] = Interval.auto,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")] = False,
 ) -> None:
     """Score a run's stored samples by its tasks' rules as they are now.
@@ -33,4 +48,8 @@ def score(
 
     folder = RunFolder.existing(run)
     results = score_folder(folder, rules_of(folder, options.names(tasks), trust_task_code))
+    if interval != Interval.auto:
+        from resit.reports.claims import with_intervals
+
+        results = with_intervals(results, folder.path, interval.value)
     show(run, results, as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -207,6 +208,25 @@ def sampling_claims(
         confidence,
     )
     return [_claim(scores, metric, k, estimated) for metric, k, estimated in found]
+
+
+def with_intervals(results: Mapping[str, Any], run: Path, method: IntervalMethod) -> dict[str, Any]:
+    """The results of a scored run with every rule's interval made by another method.
+
+    Raises UsageError where the method does not fit the scores (a count, of several samples).
+    """
+    samples = list(read_scores(run))
+    changed = copy.deepcopy(dict(results))
+    for task, summary in changed["resit"]["tasks"].items():
+        for rule, row in summary["rules"].items():
+            try:
+                found = accuracy(collect(samples, task, rule, run.name), method=method).estimate
+            except ValueError as error:
+                raise UsageError(
+                    f"{task}, {rule}: {error}", "--interval bootstrap fits any scores"
+                ) from error
+            row.update(ci_low=found.ci_low, ci_high=found.ci_high, interval=found.method)
+    return changed
 
 
 def _claim(scores: TaskScores, metric: Metric, k: int | None, found: Estimate) -> Claim:
