@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from resit.stats.estimates import IntervalMethod
 
 EXAMPLE = "Example: resit score runs/smollm2-135m-1a2b3c4d --tasks gsm8k"
 
@@ -51,5 +54,5 @@ def score(
     if interval != Interval.auto:
         from resit.reports.claims import with_intervals
 
-        results = with_intervals(results, folder.path, interval.value)
+        results = with_intervals(results, folder.path, cast("IntervalMethod", interval.value))
     show(run, results, as_json)
