@@ -100,6 +100,8 @@ class Generation:
     completion_tokens: int | None = None
     seconds: float | None = None
     error: str | None = None
+    reasoning_tokens: int | None = None
+    """How many of `completion_tokens` went into the reasoning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,102 @@
+"""Backends: prompts in, texts out, one file per backend."""
 
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from resit.errors import UsageError
+from resit.models.protocol import JSON, Encoding, Model, Notify, Setup
+
+__all__ = ["JSON", "Encoding", "Model", "Notify", "Setup", "create", "kinds", "parse_model_args"]
+
+_MODULES = {
+    "llamacpp": "resit.models.llamacpp",
+    "openai-chat": "resit.models.openai",
+    "openai-completions": "resit.models.openai",
+    "replay": "resit.models.replay",
+    "scripted": "resit.models.scripted",
+}
+"""Where each kind is built: a module with `arguments(kind)`, a pydantic model, and `build(kind, …)`."""
+
+_ALIASES = {
+    "dummy": "scripted",
+    "local-chat-completions": "openai-chat",
+    "local-completions": "openai-completions",
+}
+"""lm-eval's names."""
+
+Arguments = TypeVar("Arguments")
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind of model, aliases included, sorted."""
+    return tuple(sorted([*_MODULES, *_ALIASES]))
+
+
+def _did_you_mean(name: str, known: list[str]) -> str:
+    near = get_close_matches(name.lower().replace("_", "-"), [k.replace("_", "-") for k in known], n=1)
+    meant = next((k for k in known if near and k.replace("_", "-") == near[0]), None)
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
+def parse_model_args(text: str) -> dict[str, Any]:
+    """Model arguments written `pretrained=x,base_url=y` or as a JSON object. Raises UsageError."""
+    text = text.strip()
+    if text.startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except ValueError as error:
+            raise UsageError(f"model_args is not a JSON object: {error}") from None
+    args: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise UsageError(
+                f"model_args: expected key=value, found {item!r}",
+                'a value with a comma in it can be given as a JSON object: --model_args \'{"key": "a,b"}\'',
+            )
+        if key in args:
+            raise UsageError(f"model_args: {key!r} is given twice", "leave one of the two")
+        args[key] = value
+    return args
+
+
+def _checked(kind: str, arguments: type[Any], args: Mapping[str, Any]) -> Any:
+    """The arguments as the backend's pydantic model. Raises UsageError for unknown or ill-formed ones."""
+    from pydantic import ValidationError
+
+    known = list(arguments.model_fields)
+    unknown = next((name for name in args if name not in known), None)
+    if unknown is not None:
+        raise UsageError(
+            f"model {kind!r} has no argument {unknown!r}{_did_you_mean(unknown, known)}",
+            f"its arguments are {', '.join(known)}",
+        )
+    try:
+        return arguments.model_validate(dict(args))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        found = "" if first["type"] == "missing" else f", found {first['input']!r}"
+        raise UsageError(f"model_args of {kind!r}: {where}: {first['msg']}{found}") from None
+
+
+def create(kind: str, args: Mapping[str, Any] | None = None, setup: Setup | None = None) -> Model:
+    """The model of that kind; nothing is loaded or contacted yet.
+
+    Raises UsageError for an unknown kind or argument, AssetError for a model file that cannot be had.
+    """
+    wanted = _ALIASES.get(kind, kind)
+    if wanted not in _MODULES:
+        raise UsageError(
+            f"there is no model kind {kind!r}{_did_you_mean(kind, list(kinds()))}",
+            f"the kinds are {', '.join(kinds())}",
+        )
+    module = importlib.import_module(_MODULES[wanted])
+    checked = _checked(kind, module.arguments(wanted), args or {})
+    model: Model = module.build(wanted, checked, setup or Setup())
+    return model

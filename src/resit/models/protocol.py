@@ -1,0 +1,96 @@
+"""What every backend offers, and the pieces that all of them share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+
+from resit.records import Generation, Prompt, Request
+
+JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | None
+
+Notify: TypeAlias = Callable[[str], None]
+"""Takes a warning that the user should see; called from any thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A prompt as the model receives it."""
+
+    text: str
+    """After the chat template, special tokens as text; what the server adds itself shows in `token_ids`."""
+    token_ids: tuple[int, ...] | None = None
+    """None where the backend cannot know."""
+    pieces: tuple[str, ...] | None = None
+    """The text of each token."""
+    bos: bool | None = None
+    """Whether the first token is the beginning-of-sequence token; None where unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a backend is told besides its own arguments."""
+
+    concurrency: int | None = None
+    """Requests in flight; None: the backend's default."""
+    notify: Notify = logging.getLogger("resit.models").warning
+    debug: bool = False
+    """Let native engines write their own log to stderr."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Turns requests into generations. Use as a context manager, or call `close`."""
+
+    @property
+    def name(self) -> str:
+        """How tables and file names call the model."""
+        ...
+
+    def identity(self) -> dict[str, JSON]:
+        """What decides the texts (weights, template, context); known before any weights are loaded.
+
+        Raises AssetError when the model cannot be had.
+        """
+        ...
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
+        """One generation a request, in the order they finish.
+
+        Requests are pulled as slots become free, a bounded number ahead. A request that fails gives a
+        Generation with `error`; ResitError is raised only for what concerns every request, after what
+        is already finished has been yielded.
+        """
+        ...
+
+    def encode(self, prompt: Prompt) -> Encoding:
+        """What is really sent for a prompt. Raises ResitError where the backend cannot tell."""
+        ...
+
+    def close(self) -> None:
+        """Give back processes, threads and memory; what is in flight is dropped."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+
+def owed(request: Request, **fields: Any) -> Generation:
+    """The generation that answers a request, with the given fields."""
+    document = request.question.document
+    return Generation(
+        task=request.question.task,
+        doc_id=document.doc_id,
+        doc_hash=document.doc_hash,
+        repeat=request.repeat,
+        seed=request.seed,
+        **fields,
+    )
+
+
+def failed(request: Request, error: str, **fields: Any) -> Generation:
+    """The generation of a request that could not be answered."""
+    return owed(request, finish_reason="error", error=error, **fields)

@@ -1,0 +1,28 @@
+"""Stop strings and reasoning tags: what of a model's text is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def cut(text: str, stops: Sequence[str]) -> tuple[str, str | None]:
+    """The text before the earliest stop string, and that stop string (None: there is none in it).
+
+    Where two begin at the same place, the longer one is named. Empty stop strings are ignored.
+    """
+    found = [(text.find(stop), -len(stop), stop) for stop in stops if stop]
+    place, _, stop = min((hit for hit in found if hit[0] >= 0), default=(len(text), 0, None))
+    return text[:place], stop
+
+
+def divide_reasoning(text: str, end_tag: str) -> tuple[str | None, str]:
+    """The text up to and including the last end tag (None: no tag), and the answer after it, left-stripped.
+
+    lm-eval's rule for `think_end_token`. A text without the tag is all answer: whether an unfinished
+    thought may be graded is the grader's decision.
+    """
+    place = text.rfind(end_tag)
+    if place < 0:
+        return None, text
+    end = place + len(end_tag)
+    return text[:end], text[end:].lstrip()
