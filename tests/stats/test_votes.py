@@ -183,3 +183,13 @@ class TestWeightedVote:
         for weights in ([-1.0], [math.nan], []):
             with pytest.raises(ValueError, match="weight"):
                 stats.weighted_vote_at_k(["1"], weights, 1, "1")
+
+
+def test_numpy_counts():
+    counts = np.array([30, 20, 10])
+    assert stats.maj_at_k(counts, 9, abstentions=np.int64(4)) == stats.maj_at_k(
+        [30, 20, 10], 9, abstentions=4
+    )
+    assert stats.exact_maj_at_k(counts, np.int64(9)) == stats.exact_maj_at_k([30, 20, 10], 9)
+    assert stats.mcnemar_midp(np.int64(70), np.int64(45)) == stats.mcnemar_midp(70, 45)
+    assert stats.pass_at_k(np.int64(64), np.int64(3), 8) == stats.pass_at_k(64, 3, 8)

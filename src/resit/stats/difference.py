@@ -80,7 +80,7 @@ def mcnemar_midp(b: int, c: int) -> float:
 def _binomial_tail(b: int, c: int) -> tuple[float, float]:
     """P(X <= min(b, c)) and P(X = min(b, c)) for X ~ Bin(b + c, 1/2)."""
     check_discordant(b, c)
-    total, smaller = b + c, min(b, c)
+    total, smaller = int(b) + int(c), int(min(b, c))  # numpy's integers would overflow in 2**total
     term = tail = 1
     for i in range(1, smaller + 1):
         term = term * (total - i + 1) // i

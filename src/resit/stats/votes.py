@@ -35,13 +35,13 @@ def maj_at_k(counts: Sequence[int], k: int, gold: int | None = 0, abstentions: i
     """
     votes, others = _split(counts, gold, abstentions)
     check_draw(votes + sum(others) + abstentions, k)
-    return _curve(votes, others, abstentions)[k - 1]
+    return _curve(votes, others, int(abstentions))[k - 1]
 
 
 def maj_curve(counts: Sequence[int], gold: int | None = 0, abstentions: int = 0) -> tuple[float, ...]:
     """`maj_at_k` for k = 1..n, in one pass; empty for no sample. ValueError for impossible counts."""
     votes, others = _split(counts, gold, abstentions)
-    return _curve(votes, others, abstentions)
+    return _curve(votes, others, int(abstentions))
 
 
 def exact_maj_at_k(counts: Sequence[int], k: int, gold: int | None = 0, abstentions: int = 0) -> Fraction:
@@ -49,7 +49,7 @@ def exact_maj_at_k(counts: Sequence[int], k: int, gold: int | None = 0, abstenti
     votes, others = _split(counts, gold, abstentions)
     n = votes + sum(others) + abstentions
     check_draw(n, k)
-    scaled, scale = _winning_subsets(votes, others, abstentions)
+    scaled, scale = _winning_subsets(votes, others, int(abstentions))
     return Fraction(scaled[k], scale * math.comb(n, k))
 
 
@@ -63,7 +63,7 @@ def _split(counts: Sequence[int], gold: int | None, abstentions: int) -> tuple[i
         raise ValueError(
             f"gold = {gold} is not an index of {len(counts)} counts (use None when it got no vote)"
         )
-    return counts[gold], _sorted_votes([*counts[:gold], *counts[gold + 1 :]])
+    return int(counts[gold]), _sorted_votes([*counts[:gold], *counts[gold + 1 :]])
 
 
 def _sorted_votes(counts: Iterable[int]) -> tuple[int, ...]:
