@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,15 +61,19 @@ def _function(tag: FunctionTag, trust: bool) -> Function:
     return Function(tag.name, str(source), digest, found)
 
 
-@functools.cache
 def _module_beside(place: Place) -> tuple[types.ModuleType, str]:
-    source = place.read()
+    return _module(place, place.read())
+
+
+@functools.cache
+def _module(place: Place, source: bytes) -> tuple[types.ModuleType, str]:
     digest = hashlib.sha256(source).hexdigest()
     module = types.ModuleType(f"resit_task_code_{digest[:16]}")
     module.__file__ = str(place)
     sys.modules[module.__name__] = module
     try:
-        with _datasets_stand_in():
+        with _datasets_stand_in(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # how the task's author writes Python is not the user's concern
             exec(compile(source, str(place), "exec"), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]

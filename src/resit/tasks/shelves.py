@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 from resit.errors import UsageError
 from resit.tasks.files import LM_EVAL_TASKS, SUFFIXES, Place, included, parse, read
 from resit.tasks.names import CATALOGUE, index, tags
+
+ONE_INCLUDE = re.compile(rb"""(?m)^include:[ \t]+["']?([^\s"'\[#&*!|>]+)["']?[ \t]*(?:#.*)?$""")
 
 
 class Shelf(Protocol):
@@ -45,10 +48,12 @@ class FolderShelf:
 
     def find(self, name: str) -> list[Place]:
         """The file that declares the task or group, or those of the tag's tasks, includes followed."""
-        mentions = [place for place in self._files() if name.encode() in place.read()]
-        declaring = [place for place in mentions if place.name.endswith(SUFFIXES)]
-        for place in declaring:
+        for place in filter(partial(_is_called, name), self._files()):
             if name in declared(parse(place)):
+                return [place]
+        mentions = [place for place in self._files() if name.encode() in place.read()]
+        for place in mentions:
+            if place.name.endswith(SUFFIXES) and name in declared(parse(place)):
                 return [place]
         return self._tagged(name, mentions)
 
@@ -58,26 +63,52 @@ class FolderShelf:
             return []
         return [name for place in self._files() for name in (*declared(parse(place)), *tags_of(read(place)))]
 
-    def _files(self) -> tuple[Place, ...]:
-        return _task_files(self.root)
+    def _files(self) -> Iterable[Place]:
+        return _archived(self.root) if self.root.archive else _task_files(self.root)
 
     def _tagged(self, tag: str, mentions: list[Place]) -> list[Place]:
         """Files whose `tag` says so, itself or by an include, at any depth."""
         found = {place: None for place in mentions if _is_mapping(place) and tag in tags_of(parse(place))}
         todo = list(found)
+        includers = _includers(self._files()) if found else {}
         while todo:
-            base = todo.pop()
-            for place in self._files():
-                named = place not in found and base.name.encode() in place.read()
-                if named and base in _includes(place) and tag in tags_of(read(place)):
+            for place in includers.get(todo.pop(), ()):
+                if place not in found and tag in tags_of(read(place)):
                     found[place] = None
                     todo.append(place)
-        return sorted((place for place in found if "task" in parse(place)), key=lambda place: place.path)
+        tasks = {str(parse(place)["task"]): place for place in found if "task" in parse(place)}
+        return [tasks[name] for name in sorted(tasks)]
 
 
-@cache
 def _task_files(root: Place) -> tuple[Place, ...]:
     return tuple(p for p in root.files() if p.name.endswith(SUFFIXES) or "." not in p.name)
+
+
+_archived = cache(_task_files)
+"""An archive does not change."""
+
+
+def _includers(places: Iterable[Place]) -> dict[Place, list[Place]]:
+    """By included file, the files that name it; those that say it on one line are not parsed."""
+    found: dict[Place, list[Place]] = {}
+    for place in places:
+        for base in _includes(place):
+            found.setdefault(base, []).append(place)
+    return found
+
+
+def _includes(place: Place) -> list[Place]:
+    text = place.read()
+    said = ONE_INCLUDE.search(text)
+    if said:
+        return [place.beside(said[1].decode(errors="replace"))]
+    return included(place, parse(place)) if b"include:" in text and _is_mapping(place) else []
+
+
+def _is_called(name: str, place: Place) -> bool:
+    """Whether a file has the name of its task, as most have; such a file is looked at first."""
+    stem, dot, _ = place.name.rpartition(".")
+    return bool(dot) and stem.replace("-", "_") == name.replace("-", "_")
 
 
 def _is_mapping(place: Place) -> bool:
@@ -86,10 +117,6 @@ def _is_mapping(place: Place) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _includes(place: Place) -> list[Place]:
-    return included(place, parse(place)) if _is_mapping(place) else []
 
 
 def declared(keys: Mapping[str, Any]) -> tuple[str, ...]:
