@@ -33,11 +33,12 @@ class Loopback:
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """The JSON object that the server answers with. Raises Refused, or OSError when dropped."""
+        data = None if body is None else json.dumps(body)
         connection = http.client.HTTPConnection(self._host)
         with self._lock:
             self._open.add(connection)
         try:
-            connection.request(method, path, body and json.dumps(body), self._headers)
+            connection.request(method, path, data, self._headers)
             response = connection.getresponse()
             answer = json.loads(response.read().decode("utf-8", "replace"))
         except (OSError, http.client.HTTPException) as error:
