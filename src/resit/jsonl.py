@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
 from resit.errors import ResitError
 
 
@@ -30,14 +32,17 @@ class Line:
 def encode(value: Any) -> bytes:
     """Compact JSON in UTF-8 without a line end."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
+        return to_json(value, inf_nan_mode="constants")
+    except PydanticSerializationError:  # a lone surrogate, or what JSON has no word for
         return json.dumps(value, separators=(",", ":")).encode()
 
 
 def decode(raw: bytes) -> dict[str, Any]:
     """The object that one line holds; ValueError when it holds none."""
-    value = json.loads(raw)
+    try:
+        value = from_json(raw, cache_strings="keys")
+    except ValueError:  # a lone surrogate's escape, which only the standard library reads; or no JSON
+        value = json.loads(raw)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, found {type(value).__name__}")
     return value

@@ -22,6 +22,7 @@ SYNC_SECONDS = 5.0
 """A crash of the machine (not of the process) may cost what was written in so many seconds."""
 
 _FIELDS = tuple(field.name for field in fields(Generation))
+_KNOWN = frozenset(_FIELDS)
 _REQUIRED = ("task", "doc_id", "doc_hash", "repeat")
 
 
@@ -85,13 +86,19 @@ def from_line(value: dict[str, Any]) -> Generation:
 
     Fields of a later format are ignored, so that an older Resit can still score the run.
     """
-    missing = [name for name in _REQUIRED if name not in value]
-    if missing:
-        raise ValueError(f"no {missing[0]!r}")
+    check_line(value)
+    if not value.keys() <= _KNOWN:
+        value = {name: item for name, item in value.items() if name in _KNOWN}
+    return Generation(**value) if "seed" in value else Generation(seed=0, **value)
+
+
+def check_line(value: dict[str, Any]) -> None:
+    """Raise ValueError unless a journal's object holds a sample."""
+    for name in _REQUIRED:
+        if name not in value:
+            raise ValueError(f"no {name!r}")
     if not isinstance(value["repeat"], int) or not isinstance(value.get("text", ""), str):
         raise ValueError("'repeat' must be a whole number and 'text' a string")
-    known = {name: item for name, item in value.items() if name in _FIELDS}
-    return Generation(**{"seed": 0, **known})
 
 
 class JournalIndex:
@@ -117,14 +124,15 @@ class JournalIndex:
             try:
                 if line.value is None:
                     raise ValueError(line.problem)
-                self._note(from_line(line.value), line.offset)
+                check_line(line.value)
+                self._note(line.value, line.offset)
             except (ValueError, TypeError) as error:
                 self.problems.append(f"{self.path}, line {line.number}: {error}; the sample is owed again")
         self._size = self.path.stat().st_size
 
-    def _note(self, generation: Generation, offset: int) -> None:
-        place = self._errored if generation.error else self._offsets
-        place.setdefault((generation.task, generation.doc_hash), {}).setdefault(generation.repeat, offset)
+    def _note(self, line: dict[str, Any], offset: int) -> None:
+        place = self._errored if line.get("error") else self._offsets
+        place.setdefault((line["task"], line["doc_hash"]), {}).setdefault(line["repeat"], offset)
 
     def finished(self, task: str, doc_hash: str) -> frozenset[int]:
         """Repeats of a question that are on file without an error."""

@@ -32,7 +32,10 @@ def run_record(
 
 
 def record_of(
-    identity: Mapping[str, Any], sizes: Mapping[str, Any], about: Mapping[str, Any], created: str | None = None
+    identity: Mapping[str, Any],
+    sizes: Mapping[str, Any],
+    about: Mapping[str, Any],
+    created: str | None = None,
 ) -> dict[str, Any]:
     """The content of `run.json` from its parts; `sizes` is the `plan`: by task, what was asked of it."""
     return {

@@ -1,16 +1,19 @@
-"""Suspicions about answers: none right, none found, or found by one rule only."""
+"""Suspicions about answers: none right, none found, found by one rule only, cut off."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from resit.records import Generation, SampleScore, Verdict
 from resit.reports.graded import Graded
 from resit.reports.warnings.finding import Cases, Finding, Setting, percent
 
 ZERO_FROM = 20
 """Samples from which on no right answer at all is suspicious (a guesser of small numbers gets some)."""
 UNEXTRACTED_SHARE = 0.10
+TRUNCATED_SHARE = 0.05
 BELOW = 0.05
 """Difference in score from which on a rule is far below another."""
 ROBUST = "robust"
@@ -18,16 +21,18 @@ ROBUST = "robust"
 
 @dataclass(slots=True)
 class Verdicts:
-    """Counts by rule: zero scores, answers that no rule finds, rules far below `robust`."""
+    """Counts by rule: zero scores, unread answers, rules far below `robust`, what truncation costs."""
 
     samples: int = 0
     right: Counter[str] = field(default_factory=Counter)
     read: Counter[str] = field(default_factory=Counter)
+    """By rule, the samples in which it found an answer."""
     unread: dict[str, Cases] = field(default_factory=dict)
-    """By rule, the samples in which it found no answer."""
     missed: dict[str, Cases] = field(default_factory=dict)
     """By rule, the samples that it has wrong and `robust` right."""
     missed_unread: Counter[str] = field(default_factory=Counter)
+    cut: Cases = field(default_factory=Cases)
+    cut_right: Counter[str] = field(default_factory=Counter)
 
     def add(self, item: Graded) -> None:
         """Count a question's samples."""
@@ -35,22 +40,58 @@ class Verdicts:
             if score.error is not None:
                 continue
             self.samples += 1
-            robust = score.verdicts.get(ROBUST)
             for rule, verdict in score.verdicts.items():
                 self.right[rule] += verdict.correct > 0
-                if verdict.extracted is None:
-                    self.unread.setdefault(rule, Cases()).add(generation)
-                else:
-                    self.read[rule] += 1
-                if robust is not None and robust.correct > 0 and not verdict.correct:
-                    self.missed.setdefault(rule, Cases()).add(generation)
-                    self.missed_unread[rule] += verdict.extracted is None
+                self.read[rule] += verdict.extracted is not None
+            if score.truncated:
+                self._add_cut(generation, score)
+            self._add_failures(generation, score.verdicts)
+
+    def _add_cut(self, generation: Generation, score: SampleScore) -> None:
+        self.cut.add(generation)
+        for rule, verdict in score.verdicts.items():
+            self.cut_right[rule] += verdict.correct > 0
+
+    def _add_failures(self, generation: Generation, verdicts: Mapping[str, Verdict]) -> None:
+        robust = verdicts.get(ROBUST)
+        known = robust is not None and robust.correct > 0
+        for rule, verdict in verdicts.items():
+            if verdict.extracted is None:
+                self.unread.setdefault(rule, Cases()).add(generation)
+            if known and not verdict.correct:
+                self.missed.setdefault(rule, Cases()).add(generation)
+                self.missed_unread[rule] += verdict.extracted is None
 
     def findings(self, setting: Setting) -> list[Finding]:
-        """Zero, unextracted, far below."""
+        """Zero, unextracted, far below, truncated."""
         if not self.samples:
             return []
-        return [*self._zero(setting), *self._unextracted(), *self._below()]
+        return [*self._zero(setting), *self._unextracted(), *self._below(), *self._truncated(setting)]
+
+    def _truncated(self, setting: Setting) -> list[Finding]:
+        cut, finished = self.cut.count, self.samples - self.cut.count
+        if not cut or cut < TRUNCATED_SHARE * self.samples:
+            return []
+        rule = setting.headline if setting.headline in self.right else next(iter(self.right), "")
+        right = self.right[rule] - self.cut_right[rule]
+        scores = {
+            "score_of_truncated": round(self.cut_right[rule] / cut, 4),
+            "score_of_finished": round(right / finished, 4) if finished else None,
+        }
+        limit = f" of {setting.max_tokens} tokens" if setting.max_tokens else ""
+        told = (
+            f"{rule} counts {percent(right, finished)} of the others right"
+            if finished
+            else "there is no other"
+        )
+        message = f"{percent(cut, self.samples)} samples were cut at the limit{limit}; {told}"
+        evidence = {
+            "rule": rule,
+            "max_tokens": setting.max_tokens,
+            **scores,
+            **self.cut.evidence(self.samples),
+        }
+        return [Finding("truncated", message, evidence)]
 
     def _zero(self, setting: Setting) -> list[Finding]:
         rule = setting.headline if setting.headline in self.right else next(iter(self.right), "")

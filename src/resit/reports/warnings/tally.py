@@ -9,11 +9,11 @@ from resit.reports.graded import Graded
 from resit.reports.warnings.answers import Verdicts
 from resit.reports.warnings.finding import Check, Finding, Setting
 from resit.reports.warnings.prompts import Beginnings, Ceiling
-from resit.reports.warnings.texts import Blank, Repetition, Sameness, Stopping, Truncation
+from resit.reports.warnings.texts import Blank, Endings, Repetition, Sameness, Stopping
 
 
 def _checks() -> list[Check]:
-    return [Verdicts(), Truncation(), Stopping(), Blank(), Repetition(), Sameness(), Beginnings(), Ceiling()]
+    return [Verdicts(), Endings(), Stopping(), Blank(), Repetition(), Sameness(), Beginnings(), Ceiling()]
 
 
 @dataclass(slots=True)

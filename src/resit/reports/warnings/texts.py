@@ -1,4 +1,4 @@
-"""Suspicions about texts: cut, empty, endless, all the same, stopped in the middle of a thought."""
+"""Suspicions about texts: empty, endless, all the same, stopped in the middle of a thought."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from resit.records import Generation, SampleScore
 from resit.reports.graded import Graded
 from resit.reports.warnings.finding import Cases, Finding, Setting, measured, percent
 
-TRUNCATED_SHARE = 0.05
 EMPTY_SHARE = 0.01
 REPETITION_SHARE = 0.02
 STOPPED_SHARE = 0.05
@@ -36,57 +35,24 @@ def loops(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Truncation:
-    """Texts that ended at the token limit, and what they do to the score."""
+class Endings:
+    """Texts that do not say how they ended."""
 
     samples: int = 0
     unknown: int = 0
-    cut: Cases = field(default_factory=Cases)
-    right: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """By rule and whether the text was cut."""
 
     def add(self, item: Graded) -> None:
         """Count a question's samples."""
-        for generation, score in zip(item.generations, item.score.samples, strict=True):
-            if score.error is not None:
-                continue
+        for generation in measured(item):
             self.samples += 1
             self.unknown += generation.finish_reason == "unknown"
-            if score.truncated:
-                self.cut.add(generation)
-            for rule, verdict in score.verdicts.items():
-                self.right[rule, score.truncated] += verdict.correct > 0
 
     def findings(self, setting: Setting) -> list[Finding]:
-        """Truncation, and where it cannot be seen."""
-        found = []
-        if self.cut.count and self.cut.count >= TRUNCATED_SHARE * self.samples:
-            found.append(self._truncated(setting))
-        if self.unknown:
-            message = f"how {percent(self.unknown, self.samples)} texts ended is unknown; none counts as cut"
-            found.append(Finding("end-unknown", message, {"count": self.unknown, "samples": self.samples}))
-        return found
-
-    def _truncated(self, setting: Setting) -> Finding:
-        rule = setting.headline or next((name for name, _ in self.right), "")
-        finished = self.samples - self.cut.count
-        scores = {
-            "score_of_truncated": round(self.right[rule, True] / self.cut.count, 4),
-            "score_of_finished": round(self.right[rule, False] / finished, 4) if finished else None,
-        }
-        limit = f" of {setting.max_tokens} tokens" if setting.max_tokens else ""
-        told = f"{scores['score_of_finished']:.1%}".replace("%", " %") if finished else "there are none"
-        message = (
-            f"{percent(self.cut.count, self.samples)} samples were cut at the limit{limit}; "
-            f"{rule} of the finished ones: {told}"
-        )
-        evidence = {
-            "rule": rule,
-            "max_tokens": setting.max_tokens,
-            **scores,
-            **self.cut.evidence(self.samples),
-        }
-        return Finding("truncated", message, evidence)
+        """Where truncation cannot be seen."""
+        if not self.unknown:
+            return []
+        message = f"how {percent(self.unknown, self.samples)} texts ended is unknown; none counts as cut"
+        return [Finding("end-unknown", message, {"count": self.unknown, "samples": self.samples})]
 
 
 @dataclass(slots=True)
