@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +49,14 @@ def test_everything_public_says_what_it_returns(name):
     documented = inspect.getdoc(getattr(stats, name))
     assert documented
     assert not documented.startswith(f"{name}(")
+
+
+def test_the_manual_shows_what_the_library_prints():
+    manual = Path(__file__).parents[2] / "docs" / "statistics.md"
+    text = manual.read_text(encoding="utf-8").replace("```", "\n")
+    found = doctest.DocTestParser().get_doctest(text, {}, "statistics.md", str(manual), 0)
+    assert len(found.examples) >= 3
+    assert doctest.DocTestRunner().run(found).failed == 0
 
 
 def test_import_loads_neither_numpy_nor_scipy_nor_any_other_room():
