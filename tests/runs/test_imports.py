@@ -61,7 +61,7 @@ def samples(folder: RunFolder) -> list[Generation]:
         return [
             sample
             for question in folder.questions()
-            for sample in reader.samples(question.task, question.document.doc_hash)
+            for sample in reader.samples(index.offsets(question.task, question.document.doc_hash))
         ]
 
 

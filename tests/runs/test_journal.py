@@ -30,8 +30,9 @@ def write(path: Path, *samples: Generation) -> None:
 
 
 def stored(path: Path, doc: int) -> list[Generation]:
-    with JournalIndex(path).reader() as reader:
-        return reader.samples("t", f"hash{doc}")
+    index = JournalIndex(path)
+    with index.reader() as reader:
+        return reader.samples(index.offsets("t", f"hash{doc}"))
 
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)  # lone surrogates and NUL included

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from resit import jsonl
-from resit.cli.scoring import graded
+from resit.cli.lots import graded_task
 from resit.errors import UsageError
 from resit.grading.scoring import WITHOUT_FILTERS
 from resit.records import ScoringRules
@@ -48,7 +48,7 @@ def _lm_eval(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path)
     for task, task_rules in rules.items():
         tallies[task], suspicions[task] = TaskTally(), WarningTally()
         filters = _filter_names(task_rules)
-        items = _counted(graded(folder, task, task_rules), tallies[task], suspicions[task])
+        items = _counted(graded_task(folder, task, task_rules), tallies[task], suspicions[task])
         path = target / f"samples_{task}_{time}.jsonl"
         samples[task] = write_samples(path, items, filters, _settings(record, task))
         _tell_left_out(task, samples[task])
@@ -83,12 +83,12 @@ def _tell_left_out(task: str, samples: Samples) -> None:
 
 
 def _jsonl(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path) -> list[Path]:
-    return [write_jsonl(target / f"{task}.jsonl", graded(folder, task, r)) for task, r in rules.items()]
+    return [write_jsonl(target / f"{task}.jsonl", graded_task(folder, task, r)) for task, r in rules.items()]
 
 
 def _parquet(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path) -> list[Path]:
     return [
-        write_parquet(target / f"{task}.parquet", graded(folder, task, r), _verdict_names(r))
+        write_parquet(target / f"{task}.parquet", graded_task(folder, task, r), _verdict_names(r))
         for task, r in rules.items()
     ]
 

@@ -3,60 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import tee
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from resit.cli.lots import shares
 from resit.errors import ResitError, UsageError
-from resit.grading import score_question, score_task
+from resit.grading import score_question
 from resit.records import Generation, Question, ScoringRules, Verdict
-from resit.reports.graded import Graded
+from resit.reports.merging import merged
 from resit.reports.results import TaskTally, build_results, write_results
 from resit.reports.scores import scores_file
 from resit.reports.warnings import WarningTally
 from resit.runs.folder import RunFolder
-from resit.runs.journal import JournalIndex
 from resit.runs.rules import rules_from
 
 
-def score_folder(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> dict[str, Any]:
+WIDTH = 120
+"""Columns of a table that goes to a file or a pipe."""
+
+
+def score_folder(
+    folder: RunFolder, rules: Mapping[str, ScoringRules], processes: int | None = None
+) -> dict[str, Any]:
     """Score every stored sample of the tasks in `rules`, write the derived files, return the results.
 
-    Memory follows the number of samples, not their text. Raises UsageError when nothing is stored.
+    Memory follows the number of samples, not their text; a large run is graded by all processors. Raises
+    UsageError when nothing is stored.
     """
     record = folder.record() or {}
-    index = folder.index()
     tallies: dict[str, TaskTally] = {}
     suspicions: dict[str, WarningTally] = {}
-    with scores_file(folder.path) as add_line:
-        for task, task_rules in rules.items():
-            for item in graded(folder, task, task_rules, index):
-                tallies.setdefault(task, TaskTally()).add(item.score)
-                suspicions.setdefault(task, WarningTally()).add(item)
-                for sample in item.score.samples:
-                    add_line(sample)
+    with scores_file(folder.path) as add_lines:
+        for share in shares(folder, rules, folder.index(), processes):
+            add_lines(share.lines)
+            tallies[share.task] = merged(tallies.get(share.task, TaskTally()), share.tally)
+            suspicions[share.task] = merged(suspicions.get(share.task, WarningTally()), share.suspicions)
     if not tallies:
         raise UsageError(f"{folder.path} holds no samples of {', '.join(rules)}", "run it first")
     results = build_results(record, tallies, rules, suspicions)
     write_results(folder.path, results)
     return results
-
-
-def graded(
-    folder: RunFolder, task: str, rules: ScoringRules, index: JournalIndex | None = None
-) -> Iterator[Graded]:
-    """The questions of a task that have samples, one at a time, with what the rules make of them."""
-    with (index or folder.index()).reader() as reader:
-        pairs = (
-            (question, reader.samples(task, question.document.doc_hash))
-            for question in folder.questions(task)
-        )
-        asked, scored = tee(pair for pair in pairs if pair[1])
-        for (question, generations), score in zip(asked, score_task(scored, rules), strict=True):
-            yield Graded(question, generations, score)
 
 
 def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -> dict[str, ScoringRules]:
@@ -112,7 +102,7 @@ def show(folder: Path, results: Mapping[str, Any], as_json: bool) -> None:
 
     from resit.reports.table import footnotes, results_table
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(results_table(results))
     for line in footnotes(results):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

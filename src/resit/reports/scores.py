@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from resit import jsonl
 from resit.errors import UsageError
@@ -72,20 +72,21 @@ def _verdict_from(rule: str, line: Mapping[str, Any]) -> Verdict:
     )
 
 
+def score_lines(samples: Iterable[SampleScore]) -> bytes:
+    """The samples' lines, as the file has them."""
+    return b"".join(jsonl.encode(score_line(sample)) + b"\n" for sample in samples)
+
+
 @contextlib.contextmanager
-def scores_file(run: Path) -> Iterator[Callable[[SampleScore], None]]:
-    """A function that adds a sample's line; the file replaces the old one when the block ends well."""
+def scores_file(run: Path) -> Iterator[Callable[[bytes], object]]:
+    """A function that adds samples' lines; the file replaces the old one when the block ends well."""
     path = run / FILE
     part = path.with_name(f".{FILE}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            yield lambda score: _add_line(file, score)
+            yield file.write
         part.replace(path)
     except OSError as error:
         raise jsonl.cannot_write(path, error) from error
     finally:
         part.unlink(missing_ok=True)
-
-
-def _add_line(file: IO[bytes], score: SampleScore) -> None:
-    file.write(jsonl.encode(score_line(score)) + b"\n")

@@ -9,7 +9,7 @@ import mmap
 import os
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,7 @@ class JournalIndex:
 
     def reader(self) -> JournalReader:
         """Random access to the samples; use as a context manager."""
-        return JournalReader(self)
+        return JournalReader(self.path)
 
     def offsets(self, task: str, doc_hash: str) -> array[int]:
         """Byte offsets of a question's samples by rising repeat, errored ones where nothing better is."""
@@ -157,15 +157,15 @@ class JournalIndex:
 
 
 class JournalReader:
-    """Reads samples by question through a memory map, so that a large journal needs little memory."""
+    """Reads samples at given places through a memory map, so that a large journal needs little memory."""
 
-    def __init__(self, index: JournalIndex) -> None:
-        self._index = index
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._map: mmap.mmap | None = None
 
     def __enter__(self) -> JournalReader:
-        if self._index.path.exists() and self._index.path.stat().st_size:
-            with self._index.path.open("rb") as file:
+        if self._path.exists() and self._path.stat().st_size:
+            with self._path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return self
 
@@ -173,13 +173,11 @@ class JournalReader:
         if self._map is not None:
             self._map.close()
 
-    def samples(self, task: str, doc_hash: str) -> list[Generation]:
-        """A question's samples by rising repeat."""
-        return list(self._read(self._index.offsets(task, doc_hash)))
+    def samples(self, offsets: Iterable[int]) -> list[Generation]:
+        """The samples whose lines stand at these offsets of `JournalIndex.offsets`."""
+        return [self._sample(offset) for offset in offsets]
 
-    def _read(self, offsets: array[int]) -> Iterator[Generation]:
-        for offset in offsets:
-            if self._map is None:
-                raise ResitError(f"{self._index.path} is empty or gone, but had samples a moment ago")
-            end = self._map.find(b"\n", offset)
-            yield from_line(jsonl.decode(self._map[offset:end]))
+    def _sample(self, offset: int) -> Generation:
+        if self._map is None:
+            raise ResitError(f"{self._path} is empty or gone, but had samples a moment ago")
+        return from_line(jsonl.decode(self._map[offset : self._map.find(b"\n", offset)]))

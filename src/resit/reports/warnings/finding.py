@@ -65,7 +65,7 @@ class Cases:
             "count": self.count,
             "samples": of,
             "share": round(self.count / of, 4),
-            "examples": self.first,
+            "examples": self.first[:_SHOWN],
         }
 
 

@@ -62,10 +62,11 @@ class Beginnings:
 
 @dataclass(slots=True)
 class _Meeting:
-    questions: int
-    shortest: int
-    longest: int
-    lengths: set[int]
+    """The prompts that count as one number of tokens."""
+
+    questions: int = 0
+    lengths: set[int] = field(default_factory=set)
+    """In characters."""
 
 
 @dataclass(slots=True)
@@ -75,7 +76,6 @@ class Ceiling:
     counted: int = 0
     """Questions whose number of prompt tokens is known."""
     at: dict[int, _Meeting] = field(default_factory=dict)
-    longest: int = 0
 
     def add(self, item: Graded) -> None:
         """Take in one prompt's length and its number of tokens."""
@@ -85,9 +85,8 @@ class Ceiling:
         prompt = item.question.prompt
         length = len(prompt) if isinstance(prompt, str) else sum(len(turn.content) for turn in prompt)
         self.counted += 1
-        meeting = self.at.setdefault(tokens, _Meeting(0, length, length, set()))
+        meeting = self.at.setdefault(tokens, _Meeting())
         meeting.questions += 1
-        meeting.shortest, meeting.longest = min(meeting.shortest, length), max(meeting.longest, length)
         meeting.lengths.add(length)
 
     def findings(self, setting: Setting) -> list[Finding]:
@@ -96,18 +95,19 @@ class Ceiling:
             return []
         ceiling = max(self.at)
         top = self.at[ceiling]
-        varied = top.longest - top.shortest >= _VARIATION * top.longest
-        if len(top.lengths) < _FEWEST or not varied or top.questions < CEILING_SHARE * self.counted:
+        shortest, longest = min(top.lengths), max(top.lengths)
+        varied = len(top.lengths) >= _FEWEST and longest - shortest >= _VARIATION * longest
+        if not varied or top.questions < CEILING_SHARE * self.counted:
             return []
         message = (
-            f"{percent(top.questions, self.counted)} prompts, of {top.shortest} to {top.longest} characters, "
+            f"{percent(top.questions, self.counted)} prompts, of {shortest} to {longest} characters, "
             f"all count as {ceiling} tokens, and none as more: the server cut them to its context window"
         )
         evidence = {
             "prompt_tokens": ceiling,
             "count": top.questions,
             "questions": self.counted,
-            "shortest_characters": top.shortest,
-            "longest_characters": top.longest,
+            "shortest_characters": shortest,
+            "longest_characters": longest,
         }
         return [Finding("prompts-cut", message, evidence)]

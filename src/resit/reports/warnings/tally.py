@@ -12,17 +12,34 @@ from resit.reports.warnings.prompts import Beginnings, Ceiling
 from resit.reports.warnings.texts import Blank, Endings, Repetition, Sameness, Stopping
 
 
-def _checks() -> list[Check]:
-    return [Verdicts(), Endings(), Stopping(), Blank(), Repetition(), Sameness(), Beginnings(), Ceiling()]
-
-
 @dataclass(slots=True)
 class WarningTally:
     """Takes in a task's questions one at a time; `warnings` are what they add up to."""
 
     present: int = 0
     errored: int = 0
-    checks: list[Check] = field(default_factory=_checks)
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    endings: Endings = field(default_factory=Endings)
+    stopping: Stopping = field(default_factory=Stopping)
+    blank: Blank = field(default_factory=Blank)
+    repetition: Repetition = field(default_factory=Repetition)
+    sameness: Sameness = field(default_factory=Sameness)
+    beginnings: Beginnings = field(default_factory=Beginnings)
+    ceiling: Ceiling = field(default_factory=Ceiling)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks, in the order in which warnings are given."""
+        return (
+            self.verdicts,
+            self.endings,
+            self.stopping,
+            self.blank,
+            self.repetition,
+            self.sameness,
+            self.beginnings,
+            self.ceiling,
+        )
 
     def add(self, item: Graded) -> None:
         """Take in one question."""

@@ -142,7 +142,7 @@ class Sameness:
             "share": round(self.same.count / self.repeated, 4),
             "temperature": setting.temperature,
             "with_other_seeds": self.seeds,
-            "examples": self.same.first,
+            "examples": self.same.evidence(self.repeated)["examples"],
         }
         return [Finding("identical-repeats", message, evidence)]
 
