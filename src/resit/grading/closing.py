@@ -13,8 +13,11 @@ from typing import NamedTuple
 
 from resit.grading.markers import ABBREVIATION
 from resit.grading.numbers import Number, Unreadable, find_tokens
-from resit.grading.statements import Reading, settle
+from resit.grading.statements import SEVERAL, Reading, settle, stands_beside
 from resit.grading.words import find_words
+
+NOTHING = "no answer found"
+QUESTION = "ends with a question"
 
 MAX_LINES = 40
 MAX_LINE = 2000
@@ -69,14 +72,14 @@ def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) 
         return Closing(None, "refusal")
     stop = len(text[start:end].rstrip()) + start
     if text[start:stop].endswith(("?", "？")):
-        return Closing(None, "ends with a question")
+        return Closing(None, QUESTION)
     for line_start, line_stop in _lines_from_end(text, start, end):
         for sentence_start, sentence_stop in _sentences_from_end(text, line_start, line_stop):
             found = _stated(text, sentence_start, sentence_stop, comma_decimal)
             if found is not None:
                 return found
     words = _last_words(text, start, end)
-    return Closing(words, "" if words else "no answer found")
+    return Closing(words, "" if words else NOTHING)
 
 
 def _loops(text: str, start: int, end: int) -> bool:
@@ -111,6 +114,8 @@ def _stated(text: str, start: int, stop: int, comma_decimal: bool | None) -> Clo
     chosen = tokens[0] if len(tokens) == 1 else _asserted(text, start, stop, tokens)
     if isinstance(chosen, Unreadable):
         return Closing(None, chosen.reason)
+    if chosen is not tokens[0] and stands_beside(text, tokens[tokens.index(chosen) - 1].end, chosen.start):
+        return Closing(None, SEVERAL)
     first = _calculation_start(text, tokens, chosen)
     reading: Reading = settle(text, first, stop, comma_decimal)
     return Closing(reading, "") if isinstance(reading, Number) else Closing(None, reading)

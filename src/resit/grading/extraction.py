@@ -18,7 +18,6 @@ from resit.grading.words import find_words
 
 UNFINISHED = "unfinished reasoning"
 TRUNCATED = "truncated"
-NOTHING = "no answer found"
 LAST_NUMBER = "last number stated"
 
 _SHORT = 120
@@ -30,8 +29,9 @@ class Extraction(NamedTuple):
     value: Value | None
     start: int = 0
     end: int = 0
-    reason: str = NOTHING
-    explicit: bool = False
+    reason: str = closing.NOTHING
+    final: bool = False
+    """Nothing that follows in the response is to be read: it answers, or it says that it cannot."""
 
 
 class Reader(NamedTuple):
@@ -70,7 +70,7 @@ def extract(
     for start, end in parts:
         for segment in segments(text, lowered, start, end):
             found = _in_segment(text, lowered, segment, reader, language, truncated)
-            if found.value is not None or found.explicit:
+            if found.value is not None or found.final:
                 return found
     return found
 
@@ -112,11 +112,11 @@ def _number_in_window(text: str, window: Window, comma_decimal: bool | None) -> 
     reading = settle(text, token, window.end, comma_decimal)
     if isinstance(reading, str):
         return Extraction(None, token.start, window.end, reading, True)
-    return _found(reading, window.kind, explicit=True)
+    return _found(reading, window.kind, final=True)
 
 
-def _found(number: Number, reason: str, explicit: bool = False) -> Extraction:
-    return Extraction(amount_of(number), number.start, number.end, reason, explicit)
+def _found(number: Number, reason: str, final: bool = False) -> Extraction:
+    return Extraction(amount_of(number), number.start, number.end, reason, final)
 
 
 def _directly(text: str, start: int, number: int) -> bool:
@@ -146,7 +146,7 @@ def _whole(text: str, window: Window, comma_decimal: bool | None) -> Extraction 
         return _spanned(text, window.start, window.end, Amount(value.hours), window.kind)
     if window.kind == "tag":
         number, _ = closing.last_statement(text, window.start, window.end, comma_decimal)
-        return _found(number, window.kind, explicit=True) if number else None
+        return _found(number, window.kind, final=True) if number else None
     if window.kind == "bold" or not any(char.isdigit() for char in content):
         return None
     return Extraction(None, window.start, window.end, f"{window.kind} content is not a number", True)
@@ -158,7 +158,9 @@ def _number_at_end(text: str, start: int, end: int, comma_decimal: bool | None) 
         if isinstance(value, Amount):
             return _spanned(text, start, end, value, LAST_NUMBER)
     number, reason = closing.last_statement(text, start, end, comma_decimal)
-    return _found(number, LAST_NUMBER) if number else Extraction(None, reason=reason)
+    if number is None:
+        return Extraction(None, reason=reason, final=reason not in (closing.NOTHING, closing.QUESTION))
+    return _found(number, LAST_NUMBER)
 
 
 def _spanned(text: str, start: int, end: int, value: Value, reason: str) -> Extraction:

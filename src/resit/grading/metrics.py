@@ -37,6 +37,9 @@ class ExactMatch:
     has_regexes: bool = False
 
     def __call__(self, prediction: Any, reference: Any) -> float:
+        if self._compares_lists():
+            several = list(reference) if isinstance(reference, list | tuple) else [reference]
+            return float([prediction] * len(several) == several)
         if isinstance(reference, list | tuple):
             return self._any_of(prediction, list(reference))
         if isinstance(prediction, list):
@@ -45,14 +48,18 @@ class ExactMatch:
             return self._plain(prediction, reference)
         return float(self.clean([prediction]) == self.clean([str(reference)]))
 
+    def _compares_lists(self) -> bool:
+        """With an empty list of regexes and nothing else lm-eval compares its lists, not their texts."""
+        flags = self.ignore_case or self.ignore_punctuation or self.ignore_numbers
+        return self.has_regexes and not self.regexes and not flags
+
     def clean(self, texts: Sequence[str]) -> list[str]:
         """The texts as they are compared; together they share one width, as in lm-eval's array."""
-        width = max(map(len, texts), default=0)
-        texts = [text.rstrip("\0") for text in texts]
-        for substitute in self.regexes:
-            replaced = [substitute(text) for text in texts]
-            width = max(map(len, replaced), default=0)
-            texts = [text.rstrip("\0") for text in replaced]
+        width = 0
+        for substitute in self.regexes or (str,):
+            texts = [substitute(text) for text in texts]
+            width = max(map(len, texts), default=0)
+            texts = [text.rstrip("\0") for text in texts]
         if self.ignore_case:
             texts = [text.lower()[:width].rstrip("\0") for text in texts]
         if self.ignore_punctuation:

@@ -79,6 +79,12 @@ def _evaluated(text: str, number: Number, end: int) -> Reading:
     return Number(value, number.start, number.start + len(written))
 
 
+def stands_beside(text: str, end: int, start: int) -> bool:
+    """Whether a number that starts at `start` is listed beside the one that ends at `end`."""
+    beside = _AND.match(text, end, start + 1)
+    return beside is not None and beside.end() == start
+
+
 def _single(text: str, number: Number, end: int, comma_decimal: bool | None) -> Reading:
     """The number, unless another quantity stands beside it (`4 blue and 6 red`)."""
     either = _OR.match(text, number.end, end)
