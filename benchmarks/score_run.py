@@ -1,0 +1,161 @@
+"""How long `resit score` takes for a whole self-consistency run, 84,416 samples, and how much memory.
+
+    python benchmarks/score_run.py [--questions 1319] [--samples 64] [--repetitions 3] [--keep FOLDER]
+
+Each text is a real response of shared/logs (all models, drawn by seed), preceded by the working of others,
+about 1 KB in all; without that folder, sums in words of our own. The command runs in processes of its own:
+processor time is that of all of them, memory the largest sum of their resident sets. Needs GSM8K's test split
+(network, or RESIT_MIRROR).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from resit.runs.imports import from_jsonl
+from resit.runs.imports.writer import File, Origin, Part, import_run
+from resit.tasks import load
+
+TASK = "gsm8k_cot_self_consistency"
+SHARED = Path(os.environ.get("RESIT_SHARED", Path(__file__).parents[2] / "shared"))
+LENGTH = 1024
+_CONCLUSION = re.compile(r"The answer is[^\n]*|#### .*|Q:.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of the command."""
+
+    seconds: float
+    processor_seconds: float
+    megabytes: float
+
+
+def main() -> None:
+    """Print one line a repetition and the median."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--questions", type=int, default=1319)
+    parser.add_argument("--samples", type=int, default=64)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--keep", type=Path, help="write the run here and leave it")
+    options = parser.parse_args()
+    if (SHARED / "mirror").is_dir():
+        os.environ.setdefault("RESIT_MIRROR", str(SHARED / "mirror"))
+    with tempfile.TemporaryDirectory() as scratch:
+        run = options.keep or Path(scratch) / "run"
+        size = make_run(run, Path(scratch), options.questions, options.samples)
+        samples = options.questions * options.samples
+        print(f"{samples} samples, {size / samples:.0f} bytes of journal each, 3 filters and `robust`\n")
+        print(
+            "| repetition | wall, s | processor, s | peak memory, MB | samples/s |\n|---|---:|---:|---:|---:|"
+        )
+        found = [measure(run) for _ in range(options.repetitions)]
+        for number, one in enumerate(found, 1):
+            print(_row(str(number), one, samples))
+        median = Measured(
+            statistics.median(one.seconds for one in found),
+            statistics.median(one.processor_seconds for one in found),
+            max(one.megabytes for one in found),
+        )
+        print(_row("median", median, samples))
+
+
+def _row(name: str, one: Measured, samples: int) -> str:
+    figures = (
+        f"{one.seconds:.2f} | {one.processor_seconds:.2f} | {one.megabytes:.0f} | {samples / one.seconds:.0f}"
+    )
+    return f"| {name} | {figures} |"
+
+
+def make_run(run: Path, scratch: Path, questions: int, samples: int) -> int:
+    """Write the run folder; the size of its journal in bytes."""
+    answers = scratch / "answers.jsonl"
+    with answers.open("w", encoding="utf-8") as file:
+        for doc_id, texts in enumerate(_responses(questions, samples)):
+            file.write(json.dumps({"doc_id": doc_id, "responses": texts, "finish_reason": "stop"}) + "\n")
+    part = Part(load([TASK])[0], [File(answers, from_jsonl.entries(answers))])
+    return import_run(run, Origin("benchmark", "benchmark"), [part]).generations.stat().st_size
+
+
+def _responses(questions: int, samples: int) -> Iterator[list[str]]:
+    by_document = _logged() if (SHARED / "logs").is_dir() else []
+    for doc_id in range(questions):
+        draw = random.Random(doc_id)
+        texts = by_document[doc_id] if by_document else [_sum(draw) for _ in range(6)]
+        yield [_lengthened(draw.choice(texts), texts, draw) for _ in range(samples)]
+
+
+def _logged() -> list[list[str]]:
+    """By document, what each logged model answered."""
+    found: list[list[str]] = []
+    for path in sorted((SHARED / "logs").glob("*.jsonl")):
+        for line in path.read_bytes().split(b"\n"):
+            if line:
+                entry = json.loads(line)
+                found.extend([] for _ in range(entry["doc_id"] + 1 - len(found)))
+                found[entry["doc_id"]].append(entry["response"])
+    return found
+
+
+def _sum(draw: random.Random) -> str:
+    first, second = draw.randrange(2, 90), draw.randrange(2, 90)
+    total = first + second + draw.choice((0, 0, 0, 1, 10))
+    return f"There are {first}, then {second} more come. {first} + {second} = {total}. The answer is {total}."
+
+
+def _lengthened(response: str, others: Sequence[str], draw: random.Random) -> str:
+    """The response with working before it that concludes nothing, so that its answer stays what it is."""
+    working = ""
+    while len(working) + len(response) < LENGTH:
+        working += (
+            _CONCLUSION.sub("", draw.choice(others)).strip() + f" Let me check that again, {len(working)}.\n"
+        )
+    return working + response
+
+
+def measure(run: Path) -> Measured:
+    """Score the run once, in processes of its own."""
+    command = [sys.executable, "-m", "resit", "score", str(run), "--json"]
+    before, started, peak = os.times(), time.perf_counter(), 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            peak = max(peak, sum(_resident(pid) for pid in _family(process.pid)))
+            time.sleep(0.05)
+    seconds, after = time.perf_counter() - started, os.times()
+    if process.returncode:
+        sys.exit(f"resit score ended with status {process.returncode}")
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return Measured(seconds, spent, peak / 2**20)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it started."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [pid, *(member for child in children for member in _family(int(child)))]
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory that a process holds now."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    main()
