@@ -30,3 +30,20 @@ def _isolated_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     for name in ("RESIT_MIRROR", "HF_TOKEN", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RESIT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def model_cache() -> Path:
+    """A cache folder with the small real model; kept between test runs, filled when need be."""
+    from resit import assets
+    from resit.errors import AssetError
+
+    pytest.importorskip("xllamacpp", reason="needs `pip install 'resit[llamacpp]'`")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RESIT_CACHE", raising=False)
+        folder = assets.cache_folder()
+        try:
+            assets.fetch("smollm2-135m")
+        except AssetError as error:
+            pytest.skip(f"the small model cannot be had: {error}")
+        return folder

@@ -15,15 +15,17 @@ def results_table(results: Mapping[str, Any]) -> Table:
 
     First the task's own metrics, as lm-eval prints them, then the rules that Resit sets beside them.
     """
-    table = Table(title=None, show_edge=False, pad_edge=False, box=None, header_style="bold")
-    table.add_column("Task", overflow="fold")
-    table.add_column("Rule", overflow="fold")
-    for name in ("n-shot", "Score", "± SE", "95 % interval", "Questions", "Samples", "Unextracted"):
-        table.add_column(name, justify="right")
+    table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Task", overflow="fold", min_width=9)
+    table.add_column("Rule", overflow="fold", min_width=16)
+    for name in ("Shots", "Score", "± SE", "95 % interval", "N", "Unread"):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, summary in results["resit"]["tasks"].items():
         shots = results["n-shot"].get(name)
+        first = (name, "" if shots is None else str(shots))
         for label, cells in _rows(results["results"][name], summary):
-            table.add_row(name, label, "" if shots is None else str(shots), *cells)
+            table.add_row(first[0], label, first[1], *cells)
+            first = ("", "")
     return table
 
 
@@ -43,20 +45,32 @@ def _rows(scores: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[tup
             yield label + star, _cells(rule)
         else:
             error = scores.get(f"{metric}_stderr,{filter_name}")
-            count = str(summary["questions"]["scored"])
-            yield (
-                label + star,
-                [f"{value:.4f}", _number(error), "", count, str(summary["samples"]["scored"]), ""],
-            )
+            count = _count(summary["questions"]["scored"], summary["samples"]["scored"])
+            yield label + star, [f"{value:.4f}", _number(error), "", count, ""]
     for name, rule in rules.items():
         if name not in shown:
-            yield name, _cells(rule)
+            star = " *" if summary["headline"] == f"exact_match,{name}" else ""
+            yield name + star, _cells(rule)
 
 
 def _cells(rule: Mapping[str, Any]) -> list[str]:
     interval = f"{rule['ci_low']:.4f}-{rule['ci_high']:.4f}" if "ci_low" in rule else ""
-    counts = [str(rule[name]) for name in ("questions", "samples", "unextracted")]
-    return [f"{rule['score']:.4f}", _number(rule["standard_error"]), interval, *counts]
+    count = _count(rule["questions"], rule["samples"])
+    return [
+        f"{rule['score']:.4f}",
+        _number(rule["standard_error"]),
+        interval,
+        count,
+        str(rule["unextracted"]),
+    ]
+
+
+def _count(questions: int, samples: int) -> str:
+    """Questions, and samples of each where there are several."""
+    if samples == questions or not questions:
+        return str(questions)
+    each = samples / questions
+    return f"{questions} x {each:g}" if each.is_integer() else f"{samples} of {questions}"
 
 
 def _number(value: Any) -> str:
@@ -64,8 +78,8 @@ def _number(value: Any) -> str:
 
 
 def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
-    """What the star means, texts that were cut, and each task's warnings."""
-    yield "* the score that the task is quoted by"
+    """What the columns mean, texts that were cut, and each task's warnings."""
+    yield "* the score that the task is quoted by; Unread: samples in which the rule finds no answer"
     yield from repeat_lines(results)
     for name, summary in results["resit"]["tasks"].items():
         samples, kinds = summary["samples"], {warning["kind"] for warning in summary["warnings"]}
