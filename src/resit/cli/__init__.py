@@ -18,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={
         "help_option_names": ["-h", "--help"],
         # lm-eval spells --num_fewshot, most others --num-fewshot: both work

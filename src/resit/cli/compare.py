@@ -26,7 +26,7 @@ class Correction(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="compare", epilog=EXAMPLE)(compare)
+    app.command(name="compare", short_help="Compare runs on the same questions.", epilog=EXAMPLE)(compare)
 
 
 def compare(

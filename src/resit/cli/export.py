@@ -13,7 +13,7 @@ EXAMPLE = "Example: resit export runs/smollm2-135m-1a2b3c4d --format lm-eval -o 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="export", epilog=EXAMPLE)(export)
+    app.command(name="export", short_help="Write a run in another program's shape.", epilog=EXAMPLE)(export)
 
 
 def export(

@@ -18,7 +18,7 @@ EXAMPLE = (
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="gap", epilog=EXAMPLE)(gap)
+    app.command(name="gap", short_help="Say how large a gap is, and how sure that is.", epilog=EXAMPLE)(gap)
 
 
 def gap(

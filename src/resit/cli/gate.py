@@ -18,7 +18,7 @@ EXAMPLE = "Example: resit gate runs/candidate --baseline runs/released --margin 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="gate", epilog=EXAMPLE)(gate)
+    app.command(name="gate", short_help='Pass, fail or say "cannot tell", for CI.', epilog=EXAMPLE)(gate)
 
 
 def gate(

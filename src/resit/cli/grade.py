@@ -16,7 +16,7 @@ EXAMPLE = "Example: resit grade --answer 'So she pays $1,063.00.' --gold 1063"
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="grade", epilog=EXAMPLE)(grade)
+    app.command(name="grade", short_help="Explain the verdict on one answer.", epilog=EXAMPLE)(grade)
 
 
 def grade(

@@ -23,7 +23,7 @@ class Design(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="power", epilog=EXAMPLE)(power)
+    app.command(name="power", short_help="Say what a design can see.", epilog=EXAMPLE)(power)
 
 
 def power(

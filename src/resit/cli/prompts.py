@@ -21,7 +21,7 @@ EXAMPLE = "Example: resit prompts gsm8k --limit 3 --jsonl"
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="prompts", epilog=EXAMPLE)(prompts)
+    app.command(name="prompts", short_help="Print exactly what a model is given.", epilog=EXAMPLE)(prompts)
 
 
 def prompts(

@@ -63,7 +63,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on stan
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="run", epilog=EXAMPLE)(run)
+    app.command(name="run", short_help="Generate what tasks ask of a model; score it.", epilog=EXAMPLE)(run)
 
 
 def run(

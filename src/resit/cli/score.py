@@ -27,7 +27,9 @@ class Interval(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="score", epilog=EXAMPLE)(score)
+    app.command(name="score", short_help="Grade stored samples again, without a model.", epilog=EXAMPLE)(
+        score
+    )
 
 
 def score(
