@@ -12,7 +12,7 @@ import pytest
 
 from resit.errors import IdentityMismatch, ResitError, UsageError
 from resit.runs.folder import RunFolder
-from resit.runs.identity import differences, sample_seed
+from resit.runs.identity import sample_seed
 from resit.runs.lock import FolderLock
 
 Sit = Callable[..., Any]
@@ -159,8 +159,3 @@ def test_each_sample_has_a_seed_that_order_does_not_change(tmp_path: Path, exam:
     assert len(set(seeds.values())) == 12
     assert all(seeds[line["doc_hash"], line["repeat"]] == line["seed"] for line in lines(tmp_path / "b"))
     assert sample_seed(1234, "abc", 0) != sample_seed(1234, "abc", 1) != sample_seed(1235, "abc", 1)
-
-
-def test_differences_name_paths() -> None:
-    found = list(differences({"a": {"b": 1, "c": [1]}, "d": 1}, {"a": {"b": 2, "c": [1]}, "e": "x"}))
-    assert [line.split(":")[0] for line in found] == ["a.b", "d", "e"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from resit.differences import differences
 from resit.errors import IdentityMismatch, UsageError
 from resit.reports.claims import QuestionSamples, TaskScores, read_task, tasks_of
 from resit.reports.wording import verdict
@@ -247,21 +247,8 @@ def protocol_differences(first: TaskScores, second: TaskScores) -> Iterator[str]
     if not first.protocol or not second.protocol:
         yield UNKNOWN
         return
-    for path, a, b in _differences(first.protocol, second.protocol, ""):
-        yield f"{path}: {_short(a)} against {_short(b)}"
-
-
-def _differences(a: Any, b: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        for key in dict.fromkeys((*a, *b)):
-            yield from _differences(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
-    elif a != b:
-        yield path, a, b
-
-
-def _short(value: Any, width: int = 60) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= width else text[: width - 1] + "…"
+    for path, ours, theirs in differences(first.protocol, second.protocol):
+        yield f"{path}: {ours} against {theirs}"
 
 
 def compare_many(

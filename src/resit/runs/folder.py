@@ -69,7 +69,7 @@ def question_to(question: Question) -> dict[str, Any]:
     """The line of `prompts.jsonl` for a question."""
     document, prompt, target = question.document, question.prompt, question.target
     asked: dict[str, Any] = (
-        {"prompt": prompt} if isinstance(prompt, str) else {"messages": [asdict(message) for message in prompt]}
+        {"prompt": prompt} if isinstance(prompt, str) else {"messages": [asdict(turn) for turn in prompt]}
     )
     return {
         "task": question.task,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from resit.differences import differences
 from resit.errors import IdentityMismatch
 
 FORMAT = 1
 """Version of the run folder's format; part of every identity."""
-
-_SHOWN = 80
-"""Characters of a value that a difference shows."""
 
 
 def digest(value: Any) -> str:
@@ -33,21 +31,6 @@ def sample_seed(run_seed: int, doc_hash: str, repeat: int) -> int:
     return int.from_bytes(hashlib.sha256(material).digest()[:4], "big") >> 1
 
 
-def differences(recorded: Any, asked: Any, path: str = "") -> Iterator[str]:
-    """One line for each place where two identities differ, by its path."""
-    if isinstance(recorded, Mapping) and isinstance(asked, Mapping):
-        for key in [*recorded, *(key for key in asked if key not in recorded)]:
-            where = f"{path}.{key}" if path else str(key)
-            yield from differences(recorded.get(key), asked.get(key), where)
-    elif recorded != asked:
-        yield f"{path}: the run has {_shown(recorded)}, this command asks for {_shown(asked)}"
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
 def check_same(folder: str, recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
     """Raise IdentityMismatch, listing every field, unless `asked` continues the recorded run.
 
@@ -56,8 +39,11 @@ def check_same(folder: str, recorded: Mapping[str, Any], asked: Mapping[str, Any
     common = recorded.get("tasks", {}).keys() & asked.get("tasks", {}).keys()
     found = list(differences(_without(recorded, common), _without(asked, common)))
     if found:
+        listed = (
+            f"{path}: the run has {ours}, this command asks for {theirs}" for path, ours, theirs in found
+        )
         raise IdentityMismatch(
-            f"{folder} holds another run; what differs:\n  " + "\n  ".join(found),
+            f"{folder} holds another run; what differs:\n  " + "\n  ".join(listed),
             "run the recorded command to continue it, or give this one another --output-path",
         )
 

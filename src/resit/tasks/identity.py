@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from resit.differences import differences
 from resit.errors import UsageError
 from resit.tasks.documents import rows_sha256
 from resit.tasks.functions import Function
@@ -95,24 +95,11 @@ def protocol_digest(task: Task) -> str:
 
 def check_pair(first: Task, second: Task) -> str:
     """The protocol digest that both tasks share. Raises UsageError naming every field that differs."""
-    differences = list(_differences(protocol(first), protocol(second), ""))
-    if differences:
-        listed = "; ".join(f"{field}: {_short(a)} against {_short(b)}" for field, a, b in differences)
+    found = list(differences(protocol(first), protocol(second)))
+    if found:
+        listed = "; ".join(f"{path}: {ours} against {theirs}" for path, ours, theirs in found)
         raise UsageError(
             f"{first.name} and {second.name} are no pair: they differ in more than their questions. {listed}",
             "the pairs that differ in nothing else are listed by `resit tasks list`",
         )
     return protocol_digest(first)
-
-
-def _differences(a: Any, b: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        for key in dict.fromkeys((*a, *b)):
-            yield from _differences(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
-    elif a != b:
-        yield path, a, b
-
-
-def _short(value: Any, width: int = 60) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= width else text[: width - 1] + "…"
