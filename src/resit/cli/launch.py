@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,16 @@ import typer
 
 from resit.cli.options import folder_name
 from resit.cli.scoring import judge, score_folder, show
-from resit.errors import INTERRUPTED, TooManyErrors, UsageError
-from resit.models import Setup, create, parse_model_args
+from resit.errors import DONE, INTERRUPTED, TooManyErrors, UsageError
+from resit.models import Model, Setup, create, parse_model_args
 from resit.runs.describe import about_run
 from resit.runs.execute import Outcome
 from resit.runs.execute import run as execute
 from resit.runs.folder import RunFolder
-from resit.runs.plan import Settings, make_plan
+from resit.runs.plan import Plan, Settings, make_plan
 from resit.runs.progress import ConsoleObserver
 from resit.stats import wilson_interval
-from resit.tasks import load
+from resit.tasks import Task, load
 
 RUNS = Path("runs")
 
@@ -52,28 +53,62 @@ def launch(wanted: Launch) -> dict[str, Any]:
             "for example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh",
         )
     tasks = load(wanted.tasks, include_path=wanted.include_path, trust_task_code=wanted.trust_task_code)
-    rules = {task.name: task.rules for task in tasks}
-    observer = ConsoleObserver(judge(rules), wilson_interval)
+    observer = ConsoleObserver(judge({task.name: task.rules for task in tasks}), wilson_interval)
     args = parse_model_args(wanted.model_args)
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
     model = create(wanted.model, args, setup)
-    plan = make_plan(model.identity(), tasks, wanted.settings)
-    path = wanted.output_path or RUNS / folder_name(model.name, plan.identity())
-    about = about_run(plan, wanted.model, model.name, args)
-    outcome = execute(plan, model, path, observer, about)
-    results = score_folder(RunFolder(path), rules)
-    show(path, results, wanted.as_json)
-    _conclude(outcome, wanted.max_error_share, path)
+    job = Job(model, wanted.model, args, tasks, wanted.settings, wanted.output_path, observer)
+    outcome, results = perform(job)
+    show(job.path(), results, wanted.as_json)
+    status, message = exit_status(outcome, wanted.max_error_share)
+    if status == INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)
+    if status:
+        where = job.path() / "generations.jsonl"
+        raise TooManyErrors(message, f"the errors are in {where}; the same command again retries them")
     return results
 
 
-def _conclude(outcome: Outcome, max_error_share: float, path: Path) -> None:
-    """Leave with the status that the outcome deserves."""
+@dataclass(slots=True)
+class Job:
+    """A run that is ready to be carried out."""
+
+    model: Model
+    kind: str
+    args: Mapping[str, Any]
+    """The model's arguments as `run.json` may show them."""
+    tasks: list[Task]
+    settings: Settings
+    folder: Path | None
+    observer: ConsoleObserver
+    _plan: Plan | None = None
+
+    def plan(self) -> Plan:
+        """What the run asks; made once."""
+        if self._plan is None:
+            self._plan = make_plan(self.model.identity(), self.tasks, self.settings)
+        return self._plan
+
+    def path(self) -> Path:
+        """The run's folder: the one that was named, or that of the model and the settings."""
+        return self.folder or RUNS / folder_name(self.model.name, self.plan().identity())
+
+
+def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:
+    """Generate what the run owes and score it: what that took, and the results. Raises ResitError."""
+    plan = job.plan()
+    about = about_run(plan, job.kind, job.model.name, job.args)
+    outcome = execute(plan, job.model, job.path(), job.observer, about)
+    return outcome, score_folder(RunFolder(job.path()), {task.name: task.rules for task in job.tasks})
+
+
+def exit_status(outcome: Outcome, max_error_share: float) -> tuple[int, str]:
+    """The exit status that an outcome deserves, and the sentence that explains it."""
     if outcome.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        return INTERRUPTED, "interrupted; the same command again goes on"
     if outcome.error_share > max_error_share:
-        raise TooManyErrors(
-            f"{outcome.errored} of {outcome.planned} samples errored, more than --max-error-share "
-            f"{max_error_share:g}; they are excluded from the scores, not counted as wrong",
-            f"the errors are in {path / 'generations.jsonl'}; the same command again retries them",
+        return TooManyErrors.exit_status, (
+            f"{outcome.errored} of {outcome.planned} samples errored, more than the share of "
+            f"{max_error_share:g} that is allowed; they are excluded from the scores, not counted as wrong"
         )
+    return DONE, ""

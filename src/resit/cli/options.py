@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import typer
 import yaml
 
 from resit.errors import UsageError
@@ -80,3 +81,16 @@ def boolean(option: str, text: str) -> bool | None:
     if not isinstance(value, bool):
         raise UsageError(f"{option}: expected true or false, found {text!r}")
     return value
+
+
+def refuse_others(context: typer.Context, *allowed: str) -> None:
+    """Raise UsageError for an option on the command line that is not among `allowed`."""
+    for name in context.params:
+        if (
+            name not in allowed
+            and str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE"
+        ):
+            raise UsageError(
+                f"--{name.replace('_', '-')}: a study takes its settings from its file",
+                "write it there; only --output-path and --json go with a file",
+            )

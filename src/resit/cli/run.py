@@ -9,6 +9,9 @@ import typer
 
 EXAMPLE = "Example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm8k --limit 16"
 
+Config = Annotated[
+    Path | None, typer.Argument(help="A study: models and tasks in one YAML file (docs/config.md).")
+]
 Model = Annotated[
     str,
     typer.Option("--model", "-M", help="llamacpp, openai-completions, openai-chat, scripted or replay."),
@@ -67,6 +70,8 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
+    context: typer.Context,
+    config: Config = None,
     model: Model = "",
     model_args: ModelArgs = "",
     tasks: Tasks = "",
@@ -91,6 +96,13 @@ def run(
     stopped; a larger --limit, more --repeats or another task reuse what is there.
     """
     from resit.cli import options
+
+    if config is not None:
+        from resit.cli.study import run_study
+
+        options.refuse_others(context, "config", "output_path", "as_json")
+        run_study(config, output_path, as_json)
+        return
     from resit.cli.launch import Launch, launch
     from resit.prompts import chat_options
     from resit.runs.plan import Settings

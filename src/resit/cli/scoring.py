@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -21,6 +21,8 @@ from resit.reports.warnings import WarningTally
 from resit.runs.folder import RunFolder
 from resit.runs.rules import rules_from
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
 WIDTH = 120
 """Columns of a table that goes to a file or a pipe."""
@@ -98,12 +100,17 @@ def show(folder: Path, results: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(results, ensure_ascii=True))
         return
-    from rich.console import Console
-
     from resit.reports.table import footnotes, results_table
 
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    console = console_of_output()
     console.print(results_table(results))
     for line in footnotes(results):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"run: {folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+def console_of_output() -> Console:
+    """Standard output for tables: as wide as the terminal, or as a log can hold."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH)
