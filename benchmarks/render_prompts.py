@@ -43,7 +43,7 @@ def ours(name: str, rows: Rows) -> Callable[[], list[Any]]:
 
 def theirs(name: str, rows: Rows) -> Callable[[], list[Any]]:
     """lm-eval's building of requests for the same rows."""
-    datasets = importlib.import_module("datasets")
+    datasets: Any = importlib.import_module("datasets")
     from lm_eval.tasks import TaskManager
 
     spec = importlib.util.find_spec("lm_eval")

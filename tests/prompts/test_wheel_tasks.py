@@ -109,33 +109,28 @@ def rows(path: str, name: str | None, split: str, **options: Any) -> list[dict[s
     return [{"question": f"{split} {i}?", "answer": f"so\n#### {i}"} for i in range(9)]
 
 
-CATALOGUED = [name for name in tasks.index() if name.startswith(("gsm8k", "mgsm"))]
+FOLLOWING = {
+    task.name: f"lm-eval:{task.config.resit.reference.file.removeprefix('lm_eval/tasks/')}"
+    for task in tasks.load(list(tasks.index()))
+    if task.config.resit.reference and "lm-eval 0.4.13" in task.config.resit.reference.pinned
+}
+"""By task of the catalogue the file of the wheel that it follows."""
 
 
-@pytest.mark.parametrize("name", [n for n in CATALOGUED if n.startswith("gsm8k")])
-def test_the_catalogues_rules_are_those_of_the_file_it_follows(name: str) -> None:
-    (ours,) = tasks.load([name])
-    reference = ours.config.resit.reference
-    if ours.config.resit.status != "aligned" or not reference or "lm-eval 0.4.13" not in reference.pinned:
-        pytest.skip("follows another reference")
-    (theirs,) = tasks.load([f"lm-eval:{reference.file.removeprefix('lm_eval/tasks/')}"])
-    if name != "gsm8k_fixed":
-        assert ours.rules.filters == theirs.rules.filters
-    assert ours.rules.metrics == theirs.rules.metrics
-    assert ours.sampling() == theirs.sampling()
-    assert ours.repeats == theirs.repeats
-
-
-@pytest.mark.parametrize("name", [n for n in CATALOGUED if n.startswith("mgsm")])
-def test_mgsms_rules_and_settings_are_lm_evals(name: str) -> None:
-    (ours,) = tasks.load([name])
-    reference = ours.config.resit.reference
-    assert reference
-    (theirs,) = tasks.load([f"lm-eval:{reference.file.removeprefix('lm_eval/tasks/')}"])
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_rules_and_settings_are_those_of_the_file_that_is_followed(name: str) -> None:
+    (ours,), (theirs,) = tasks.load([name]), tasks.load([FOLLOWING[name]])
     assert ours.rules.filters == theirs.rules.filters
     assert ours.rules.metrics == theirs.rules.metrics
     assert ours.sampling() == theirs.sampling()
+    assert ours.repeats == theirs.repeats
     assert ours.config.target_delimiter == theirs.config.target_delimiter
+    assert ours.config.num_fewshot == theirs.config.num_fewshot
+
+
+def test_lm_evals_tasks_are_followed() -> None:
+    assert len(FOLLOWING) == 44
+    assert {"gsm8k", "gsm8k_platinum_cot_llama", "mgsm_native_cot_ja"} <= set(FOLLOWING)
 
 
 @pytest.mark.parametrize("pair", ["gsm8k_cot/gsm1k_cot", "gsm8k_cot/gsm8k_platinum_cot"])
