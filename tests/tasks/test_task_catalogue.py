@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -81,3 +83,12 @@ def test_two_variants_do_not_share_a_tag() -> None:
 def test_no_exemplar_or_question_stands_in_the_catalogue() -> None:
     for task in CATALOGUE:
         assert task.config.fewshot_config.samples is None
+
+
+def test_listing_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from resit.tasks import index, pairs, tags; index(), pairs(), tags(); "
+        "print([m for m in ('pydantic', 'jinja2', 'numpy', 'yaml', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
