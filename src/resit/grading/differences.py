@@ -81,19 +81,21 @@ def _kind(sample: SampleScore, text: str, reference: Verdict, other: Verdict) ->
         return "no single answer"
     if _read_on(text, reference.span[1], other.extracted):
         return "run-on"
+    if _number(other.extracted) == _number(reference.extracted) and other.correct:
+        return "leniency"
     return _kind_of_reading(text[slice(*reference.span)], reference.extracted, other.extracted)
 
 
 def _kind_of_reading(written: str, value: str, extracted: str) -> str:
     """How one rule's text differs from the place and value that the reference rule read."""
-    other, same = _number(extracted), _number(value)
-    if other is not None and other == same:
+    other = _number(extracted)
+    if other is not None and other == _number(value):
         return "unit" if any(char.isalpha() for char in extracted) else "format"
     digits = _digits(extracted)
     if digits and digits != _digits(written) and digits in _digits(written):
-        return "separator" if not written.strip("$€£- ").isdecimal() else "cut short"
-    if same is not None and other is not None and other != 0 and same / other in (100, 1 / other, 0.01):
-        return "leniency"
+        return "cut short" if written.strip("$€£- ").isdecimal() else "separator"
+    if value in extracted and any(char.isalpha() for char in extracted):
+        return "unit"
     return "other number"
 
 

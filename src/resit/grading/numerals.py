@@ -134,6 +134,7 @@ def bounded_power(base: Exact, exponent: int) -> Exact | None:
 
 def write(value: Exact) -> str:
     """The value in its one written form: an integer, a finite decimal, else `n/d`."""
+    value = simplest(value)
     if isinstance(value, int):
         return str(value)
     places = _decimal_places(value.denominator)

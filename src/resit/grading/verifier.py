@@ -48,6 +48,7 @@ class _Worker:
             self.kill()
             raise
         if "error" in ready:
+            self.kill()
             raise ResitError(f"the math worker did not start: {ready['error']}", "pip install 'resit[math]'")
 
     def _read(self) -> None:
