@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resit.differences import Difference, differences
+from resit.differences import differences
 
 records = st.recursive(
     st.none() | st.integers() | st.text(max_size=3),
@@ -16,9 +16,9 @@ records = st.recursive(
 def test_each_place_is_named_by_its_path() -> None:
     found = list(differences({"a": {"b": 1, "c": [1]}, "d": 1}, {"a": {"b": 2, "c": [1]}, "e": "x"}))
     assert found == [
-        Difference("a.b", "1", "2"),
-        Difference("d", "1", "null"),
-        Difference("e", "null", '"x"'),
+        ("a.b", "1", "2"),
+        ("d", "1", "null"),
+        ("e", "null", '"x"'),
     ]
 
 
