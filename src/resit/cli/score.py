@@ -41,20 +41,43 @@ def score(
     interval: Annotated[
         Interval, typer.Option(help="How the shown intervals are made; results.json keeps the default.")
     ] = Interval.auto,
+    disagreements: Annotated[
+        bool, typer.Option("--disagreements", help="List the samples on which the rules disagree, by kind.")
+    ] = False,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Score a growing run again every so often, until it is complete."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")] = False,
 ) -> None:
     """Score a run's stored samples by its tasks' rules as they are now.
 
-    Needs no model, tokenizer or network; change a rule in a task file and run it again.
+    Needs no model, tokenizer or network; change a rule in a task file and run it again to see which scores
+    and verdicts that changes.
     """
     from resit.cli import options
+    from resit.cli.rescoring import show_changes, show_disagreements, watch_run
     from resit.cli.scoring import rules_of, score_folder, show
+    from resit.reports.changes import scores_before
     from resit.runs.folder import RunFolder
 
     folder = RunFolder.existing(run)
-    results = score_folder(folder, rules_of(folder, options.names(tasks), trust_task_code))
+    rules = rules_of(folder, options.names(tasks), trust_task_code)
+    if watch is not None:
+        watch_run(folder, rules, watch, as_json)
+        return
+    before = scores_before(run)
+    results = score_folder(folder, rules)
+    if disagreements:
+        show_disagreements(folder, rules, as_json)
+        return
     if interval != Interval.auto:
         from resit.reports.claims import with_intervals
 
-        results = with_intervals(results, folder.path, cast("IntervalMethod", interval.value))
-    show(run, results, as_json)
+        show(run, with_intervals(results, run, cast("IntervalMethod", interval.value)), as_json)
+    else:
+        show(run, results, as_json)
+    if before is not None:
+        show_changes(before, run, results, as_json)

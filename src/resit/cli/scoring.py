@@ -66,21 +66,25 @@ def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -
 
 
 def _rules(name: str, about: Mapping[str, Any], trust: bool) -> ScoringRules:
-    from resit.tasks import load
-
-    for reference in (about.get("source", ""), name):
-        try:
-            found = [task.rules for task in load([reference], trust_task_code=trust) if task.name == name]
-        except ResitError:
-            continue
-        if found:
-            return found[0]
-    if about["rules"]["needs_code"]:
+    source = about.get("source", "")
+    if Path(source).is_file():  # a fault in it is told, not passed over
+        return _rules_in(source, name, trust) or rules_from(about["rules"])
+    try:
+        found = _rules_in(name, name, trust)
+    except ResitError:
+        found = None
+    if found is None and about["rules"]["needs_code"]:
         raise UsageError(
-            f"task {name!r} is scored by its own Python, and {about.get('source')} cannot be loaded",
+            f"task {name!r} is scored by its own Python, and {source} cannot be loaded",
             "restore the file and pass --trust-task-code",
         )
-    return rules_from(about["rules"])
+    return found or rules_from(about["rules"])
+
+
+def _rules_in(reference: str, name: str, trust: bool) -> ScoringRules | None:
+    from resit.tasks import load
+
+    return next((task.rules for task in load([reference], trust_task_code=trust) if task.name == name), None)
 
 
 def judge(rules: Mapping[str, ScoringRules]) -> Any:
