@@ -56,6 +56,8 @@ class Chain:
 
     name: str
     steps: tuple[Step, ...]
+    for_one: tuple[Step, ...]
+    """The steps that mean something for a single response."""
 
     def apply(self, responses: Any, fields: Fields, memo: dict[Any, Any] | None = None) -> Any:
         """What the whole chain makes of a document's responses; raises `Unscorable`."""
@@ -63,8 +65,7 @@ class Chain:
 
     def apply_to_one(self, response: str, fields: Fields, memo: dict[Any, Any] | None = None) -> Any:
         """What the steps that do not choose among samples make of one response; raises `Unscorable`."""
-        steps = [step for step in self.steps if not step.selects]
-        values = self._run(steps, [response], fields, memo)
+        values = self._run(self.for_one, [response], fields, memo)
         return values[0] if isinstance(values, list) and len(values) == 1 else values
 
     def found_nothing(self, value: Any) -> bool:
@@ -308,7 +309,8 @@ BUILDERS: dict[str, Callable[..., Step]] = {
 
 def compile_chain(chain: FilterChain) -> Chain:
     """The chain ready to run; raises `UsageError` for an unknown filter, setting or bad pattern."""
-    return Chain(chain.name, tuple(_compile_step(chain.name, step) for step in chain.steps))
+    steps = tuple(_compile_step(chain.name, step) for step in chain.steps)
+    return Chain(chain.name, steps, tuple(step for step in steps if not step.selects))
 
 
 def _compile_step(chain: str, step: FilterStep) -> Step:

@@ -57,7 +57,7 @@ _ENGLISH_LINK = re.compile(
     r"|(?P<close>>))",
     re.IGNORECASE,
 )
-_VERB_BEFORE = re.compile(r"\b(?:to|can|cannot|can't|you|we|i|not|please)\s+$", re.IGNORECASE)
+_NOT_A_NOUN_AFTER = frozenset(("to", "can", "cannot", "can't", "you", "we", "i", "not", "please"))
 _NEGATION = re.compile(r"\b(?:not|n't|incorrect|wrong)\b", re.IGNORECASE)
 ABBREVIATION = "".join(
     rf"(?<!{re.escape(word)})"
@@ -73,21 +73,26 @@ _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 def windows(text: str, lowered: str, start: int, end: int) -> Iterator[Window]:
     """The places of explicit answers between two positions, from the last to the first."""
     near_end = max(start, end - REACH)
-    heads = [
-        (at, anchor, read, 1)
-        for anchor, read in (_ASCII_ANCHORS if text.isascii() else _ANCHORS)
-        if (at := lowered.rfind(anchor, start if anchor in _EVERYWHERE else near_end, end)) >= 0
-    ]
+    anchors = _ASCII_ANCHORS if text.isascii() else _ANCHORS
+    heads = []
+    for index, (anchor, floor) in enumerate(anchors):
+        at = lowered.rfind(anchor, start if floor == 0 else near_end, end)
+        if at >= 0:
+            heads.append((at, index))
     bold = _bold(text, start, end)
+    tried = [0] * len(anchors)
     while heads or bold:
-        last = max(range(len(heads)), key=lambda i: heads[i][0], default=-1)
-        if bold and (last < 0 or bold[-1].end > heads[last][0]):
+        head = max(heads, default=(-1, -1))
+        if bold and bold[-1].end > head[0]:
             yield bold.pop()
             continue
-        at, anchor, read, tried = heads.pop(last)
-        if tried < MAX_MARKERS and (before := lowered.rfind(anchor, start, at)) >= 0:
-            heads.append((before, anchor, read, tried + 1))
-        window = read(text, at, start, end)
+        heads.remove(head)
+        at, index = head
+        anchor = anchors[index][0]
+        tried[index] += 1
+        if tried[index] < MAX_MARKERS and (before := lowered.rfind(anchor, start, at)) >= 0:
+            heads.append((before, index))
+        window = _READERS[anchor](text, at, start, end)
         if window is not None:
             yield window
 
@@ -136,8 +141,10 @@ def _box(text: str, at: int, start: int, end: int) -> Window | None:
 
 def _answer(text: str, at: int, start: int, end: int) -> Window | None:
     after = at + len("answer")
-    if _VERB_BEFORE.search(text, max(start, at - 8), at):
+    if text[max(start, at - 8) : at].rstrip().rpartition(" ")[2].lower() in _NOT_A_NOUN_AFTER:
         return None
+    if text.startswith(" is ", after):  # by far the most frequent form
+        return _after_link(text, after + 3, end, False, None)
     link = _ENGLISH_LINK.match(text, after, end)
     if link is None:
         return None
@@ -162,8 +169,6 @@ def _after_link(text: str, at: int, end: int, colon: bool, language: str | None)
     """From a link word to the end of its sentence; an empty line after a colon is skipped."""
     blank = _BLANK.match(text, at, end)
     begin = blank.end() if blank else at
-    if "\n" in text[at:begin] and not colon:
-        pass
     stop = sentence_end(text, begin, end)
     return Window("answer phrase", at, stop, at_once=colon, language=language) if stop > at else None
 
@@ -189,11 +194,12 @@ def _bold(text: str, start: int, end: int) -> list[Window]:
     return [Window("bold", m.start(1), m.end(1), whole=True) for m in _EMPHASIS.finditer(text, offset, end)]
 
 
-_ANCHORS: tuple[tuple[str, Callable[[str, int, int, int], Window | None]], ...] = (
-    ("####", _hashes),
-    ("boxed", _box),
-    ("answer", _answer),
-    *((anchor, _phrase(language, anchor)) for language, anchors in _PHRASES.items() for anchor in anchors),
-)
-_EVERYWHERE = ("####", "boxed", "answer")
-_ASCII_ANCHORS = tuple((anchor, read) for anchor, read in _ANCHORS if anchor.isascii())
+_READERS: dict[str, Callable[[str, int, int, int], Window | None]] = {
+    "####": _hashes,
+    "boxed": _box,
+    "answer": _answer,
+    **{anchor: _phrase(language, anchor) for language, anchors in _PHRASES.items() for anchor in anchors},
+}
+_ANCHORS = tuple((anchor, 0 if place < 3 else REACH) for place, anchor in enumerate(_READERS))
+"""What is searched for, and from how far before the end (0: from the beginning)."""
+_ASCII_ANCHORS = tuple(entry for entry in _ANCHORS if entry[0].isascii())

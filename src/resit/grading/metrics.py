@@ -11,6 +11,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from resit.errors import UsageError
@@ -46,7 +47,7 @@ class ExactMatch:
             return self._share(prediction, reference)
         if not isinstance(prediction, str):
             return self._plain(prediction, reference)
-        return float(self.clean([prediction]) == self.clean([str(reference)]))
+        return float(self.clean([prediction])[0] == _cleaned(self, str(reference)))
 
     def _compares_lists(self) -> bool:
         """With an empty list of regexes and nothing else lm-eval compares its lists, not their texts."""
@@ -89,6 +90,11 @@ class ExactMatch:
             return float(bool(prediction == type(prediction)(reference)))
         except (TypeError, ValueError) as error:
             raise Unscorable(f"the reference is no {type(prediction).__name__}: {error}") from error
+
+
+@lru_cache(maxsize=1024)
+def _cleaned(metric: ExactMatch, reference: str) -> str:
+    return metric.clean([reference])[0]
 
 
 def exact_match(

@@ -249,6 +249,9 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
 def _before(text: str, at: int, floor: int, currency: bool) -> tuple[int, bool, bool] | None:
     """What letters before a number mean: a currency code, `minus`, or (None) an identifier."""
     char = text[at - 1]
+    if char == " ":
+        negative = text[at - 2 : at - 1] in ("e", "s") and _follows_minus(text, at, floor)
+        return at - negative, currency, negative > 0
     if _LATIN.match(char):
         code = _BEFORE_CODE.search(text, max(floor, at - 6), at)
         if code:
@@ -258,13 +261,17 @@ def _before(text: str, at: int, floor: int, currency: bool) -> tuple[int, bool, 
         if char == "_" and (at - 2 < floor or not text[at - 2].isalnum()):
             return at, currency, False  # Markdown emphasis
         return (at, currency, False) if currency else None
-    if char == " " and text[at - 2 : at - 1] in ("e", "s"):
-        for word in ("negative ", "minus "):
-            if text[max(floor, at - len(word)) : at].lower() == word:
-                operand = text[max(floor, at - len(word) - 2) : at - len(word)].rstrip()
-                if not operand[-1:].isdigit():
-                    return at - len(word), currency, True
     return at, currency, False
+
+
+def _follows_minus(text: str, at: int, floor: int) -> int:
+    """How long the word `minus` or `negative` before a number is, 0 where it is an operator or absent."""
+    for word in ("negative ", "minus "):
+        if text[max(floor, at - len(word)) : at].lower() == word:
+            operand = text[max(floor, at - len(word) - 2) : at - len(word)].rstrip()
+            if not operand[-1:].isdigit():
+                return len(word)
+    return 0
 
 
 def _is_sign(text: str, dash: int, floor: int) -> bool:

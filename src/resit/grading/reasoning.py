@@ -60,7 +60,10 @@ def lower(text: str) -> str:
 
 def outside_reasoning(text: str, tags: tuple[tuple[str, str], ...]) -> list[tuple[int, int]] | None:
     """The parts of a response that are no reasoning, the last first; None: the reasoning is unfinished."""
-    if not any(char in text for char in _first_characters(tags)):
+    for char in _first_characters(tags):
+        if char in text:
+            break
+    else:
         return [(0, len(text))]
     present = [pair for pair in tags if pair[0] in text or pair[1] in text]
     if not present:
@@ -98,6 +101,9 @@ def segments(text: str, lowered: str, start: int, end: int) -> Iterator[tuple[in
     """
     reach = min(end, start + REACH)
     words = _words(text, start, reach)
+    if not words:
+        yield start, end
+        return
     ahead = {word: (start, start) for word in words if lowered.find(word, start, reach) >= 0}
     at = start
     for _ in range(MAX_SEGMENTS if ahead else 0):

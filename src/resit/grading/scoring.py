@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from resit.grading.filters import Chain, Unscorable, compile_chain
+from resit.grading.filters import Chain, Step, Unscorable, compile_chain
 from resit.grading.metrics import Metric, compile_metric
 from resit.grading.rules import Policy, Rule, find_rule, make_policy
 from resit.records import (
@@ -47,6 +47,8 @@ def score_task(
 @dataclass(frozen=True, slots=True)
 class _Scorer:
     chains: tuple[Chain, ...]
+    alike: tuple[tuple[Chain, ...], ...]
+    """The chains, together where they make the same of a single response."""
     metrics: Mapping[str, Metric]
     named: tuple[tuple[str, Rule], ...]
     policy: Policy
@@ -56,8 +58,13 @@ class _Scorer:
     def of(cls, rules: ScoringRules) -> _Scorer:
         own_scorer = rules.process_results is not None
         specs = rules.metrics or (() if own_scorer else (MetricSpec("exact_match"),))
+        chains = tuple(compile_chain(chain) for chain in rules.filters or (WITHOUT_FILTERS,))
+        alike: dict[tuple[Step, ...], list[Chain]] = {}
+        for chain in chains:
+            alike.setdefault(chain.for_one, []).append(chain)
         return cls(
-            chains=tuple(compile_chain(chain) for chain in rules.filters or (WITHOUT_FILTERS,)),
+            chains=chains,
+            alike=tuple(map(tuple, alike.values())),
             metrics={} if own_scorer else {spec.name: compile_metric(spec) for spec in specs},
             named=tuple((name, find_rule(name)) for name in rules.named),
             policy=make_policy(rules.options),
@@ -82,7 +89,8 @@ class _Work:
     question: Question
     filtered: dict[Any, Any] = field(default_factory=dict)
     values: dict[Any, Any] = field(default_factory=dict)
-    verdicts: dict[Any, Verdict | None] = field(default_factory=dict)
+    by_answer: dict[Any, Mapping[str, Verdict]] = field(default_factory=dict)
+    by_rule: dict[Any, Verdict | None] = field(default_factory=dict)
 
     def sample(self, generation: Generation) -> SampleScore:
         truncated = generation.finish_reason == "length"
@@ -114,35 +122,43 @@ class _Work:
         return answers, metrics
 
     def _verdicts(self, text: str, truncated: bool) -> dict[str, Verdict]:
-        found: dict[str, Verdict | None] = {
-            chain.name: self._by_chain(chain, text) for chain in self.scorer.chains
-        }
+        found: dict[str, Verdict] = {}
+        for chains in self.scorer.alike:
+            found.update(self._by_chains(chains, text))
+        if len(self.scorer.alike) > 1:
+            found = {chain.name: found[chain.name] for chain in self.scorer.chains}
         for name, rule in self.scorer.named:
             key = (name, text, truncated)
-            if key not in self.verdicts:
-                self.verdicts[key] = self._by_rule(name, rule, text, truncated)
-            found[name] = self.verdicts[key]
-        return {name: verdict for name, verdict in found.items() if verdict is not None}
+            if key not in self.by_rule:
+                self.by_rule[key] = self._by_rule(name, rule, text, truncated)
+            verdict = self.by_rule[key]
+            if verdict is not None:
+                found[name] = verdict
+        return found
 
-    def _by_chain(self, chain: Chain, text: str) -> Verdict:
+    def _by_chains(self, chains: tuple[Chain, ...], text: str) -> Mapping[str, Verdict]:
+        """The verdicts of chains that make the same of one response; memoised by what they make of it."""
         try:
-            answer = chain.apply_to_one(text, self._fields(), self.filtered)
-            key = (chain.name, answer) if isinstance(answer, str) else None
-            verdict = self.verdicts.get(key) if key else None
-            if verdict is None:
-                verdict = self._judge(chain, answer)
-                if key:
-                    self.verdicts[key] = verdict
-            return verdict
+            answer = chains[0].apply_to_one(text, self._fields(), self.filtered)
         except Unscorable as reason:
-            return Verdict(chain.name, None, 0.0, reason=str(reason))
+            return {chain.name: Verdict(chain.name, None, 0.0, reason=str(reason)) for chain in chains}
+        key = (chains[0].name, answer) if isinstance(answer, str) else None
+        found = self.by_answer.get(key) if key else None
+        if found is None:
+            found = {chain.name: self._judge(chain, answer) for chain in chains}
+            if key:
+                self.by_answer[key] = found
+        return found
 
     def _judge(self, chain: Chain, answer: Any) -> Verdict:
         if chain.found_nothing(answer):
             extracted, reason = None, "no match"
         else:
             extracted, reason = str(answer), "matched"
-        measured = self._measure(answer)
+        try:
+            measured = self._measure(answer)
+        except Unscorable as error:
+            return Verdict(chain.name, extracted, 0.0, reason=str(error))
         if not measured:
             return Verdict(chain.name, extracted, 0.0, reason="not measured")
         return Verdict(chain.name, extracted, next(iter(measured.values())), reason=reason)

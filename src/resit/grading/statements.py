@@ -39,6 +39,8 @@ _LEFT_OUT = str.maketrans({"$": "", "€": "", "£": "", "x": "*", "·": "*", "�
 
 def settle(text: str, number: Number, end: int, comma_decimal: bool | None) -> Reading:
     """The number that the statement beginning at `number` comes to, up to `end`."""
+    if number.end >= end:
+        return number
     for _ in range(_MAX_STEPS):
         operation = _OPERATION.match(text, number.end, end)
         if operation:
