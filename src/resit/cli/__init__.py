@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -47,6 +48,8 @@ def main() -> None:
     if debug:
         os.environ["RESIT_DEBUG"] = "1"
         sys.argv[1:] = [word for word in sys.argv[1:] if word != "--debug"]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot show a character gets its escape
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except KeyboardInterrupt:

@@ -61,8 +61,17 @@ class WarningTally:
             message = f"{missing} of {planned} samples are not generated yet; the score is of the others"
             found.append(Finding("missing-samples", message, {"count": missing, "samples": planned}))
         if self.errored:
-            message = (
-                f"{self.errored} of {planned} samples errored; they are excluded, not wrong, and owed again"
-            )
-            found.append(Finding("errored-samples", message, {"count": self.errored, "samples": planned}))
+            found.append(self._errored(setting, planned))
         return found
+
+    def _errored(self, setting: Setting, planned: int) -> Finding:
+        """What errored, with the score of what was measured and the one that counts the rest as wrong."""
+        rule = setting.headline if setting.headline in self.verdicts.right else ""
+        evidence: dict[str, Any] = {"count": self.errored, "samples": planned}
+        message = f"{self.errored} of {planned} samples errored; they are excluded, not wrong, and owed again"
+        if rule and self.verdicts.samples:
+            right = self.verdicts.right[rule]
+            measured, of_all = right / self.verdicts.samples, right / (self.verdicts.samples + self.errored)
+            message += f" ({rule} of the measured ones {measured:.4f}, of all {of_all:.4f})"
+            evidence |= {"rule": rule, "right": right, "measured": self.verdicts.samples}
+        return Finding("errored-samples", message, evidence)
