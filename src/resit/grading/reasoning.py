@@ -7,7 +7,7 @@ is linear in the length whatever the text is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 REASONING_TAGS: tuple[tuple[str, str], ...] = (
@@ -94,16 +94,17 @@ def _between(text: str, opening: str, closing: str, stop: int) -> list[tuple[int
     return parts
 
 
-def segments(text: str, lowered: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def segments(text: str, lowered: str, start: int, end: int) -> Iterable[tuple[int, int]]:
     """The stretches between invented questions, new chat turns and end-of-text marks, in order.
 
     `lowered` is the text in lower case, character by character.
     """
     reach = min(end, start + REACH)
-    words = _words(text, start, reach)
-    if not words:
-        yield start, end
-        return
+    words = [word for word in _words(text, start, reach) if word in lowered]
+    return _split(lowered, words, start, end, reach) if words else ((start, end),)
+
+
+def _split(lowered: str, words: list[str], start: int, end: int, reach: int) -> Iterator[tuple[int, int]]:
     ahead = {word: (start, start) for word in words if lowered.find(word, start, reach) >= 0}
     at = start
     for _ in range(MAX_SEGMENTS if ahead else 0):

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from resit.grading.expressions import evaluate
 from resit.grading.numbers import Number, find_numbers
@@ -32,8 +32,7 @@ class Several:
     brackets: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """One number; `percent` where it was written with a percent sign."""
 
     value: Exact
