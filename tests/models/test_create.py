@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from resit.errors import UsageError
+from resit.models import Model, Setup, create, kinds, parse_model_args
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("pretrained=x", {"pretrained": "x"}),
+        (
+            "model=m,base_url=http://h/v1?key=a&b=c",
+            {"model": "m", "base_url": "http://h/v1?key=a&b=c"},
+        ),
+        (" a=1 , b= two ", {"a": "1", "b": " two"}),
+        ("a=", {"a": ""}),
+        ("a=1,", {"a": "1"}),
+        ('{"text": "a,b", "delay": 0.5}', {"text": "a,b", "delay": 0.5}),
+    ],
+)
+def test_parse_model_args(text: str, expected: dict[str, object]) -> None:
+    assert parse_model_args(text) == expected
+
+
+@pytest.mark.parametrize("text", ["pretrained", "=x", "a=1,a=2", "text=a,b", '{"a": 1', '{"a"}'])
+def test_ill_formed_model_args_say_so(text: str) -> None:
+    with pytest.raises(UsageError, match="model_args"):
+        parse_model_args(text)
+
+
+def test_unknown_kind_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean 'llamacpp'") as caught:
+        create("llamacp")
+    assert "scripted" in caught.value.hint
+
+
+def test_underscores_in_a_kind_are_recognised() -> None:
+    with pytest.raises(UsageError, match="did you mean 'openai-chat'"):
+        create("openai_chat")
+
+
+def test_unknown_argument_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="no argument 'pretraind'; did you mean 'pretrained'"):
+        create("llamacpp", {"pretraind": "x"})
+
+
+def test_a_value_of_the_wrong_type_is_shown() -> None:
+    with pytest.raises(UsageError, match=r"delay.*found 'soon'"):
+        create("scripted", {"delay": "soon"})
+
+
+def test_lm_evals_names_are_aliases() -> None:
+    assert {"dummy", "local-completions", "local-chat-completions"} <= set(kinds())
+    model = create("dummy", {}, Setup())
+    assert isinstance(model, Model)
+    assert model.name == "scripted"
+
+
+def test_importing_the_room_imports_no_backend() -> None:
+    heavy = ["xllamacpp", "aiohttp", "pydantic", "resit.models.llamacpp", "resit.models.openai"]
+    code = f"import sys, json, resit.models; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert json.loads(found.stdout) == []
+
+
+def test_every_argument_is_described() -> None:
+    source = Path(create.__code__.co_filename).parent
+    assert source.is_dir()
+    for kind in ("llamacpp", "scripted", "replay"):
+        module = __import__(f"resit.models.{kind}", fromlist=["arguments"])
+        for name, field in module.arguments(kind).model_fields.items():
+            assert field.description, f"{kind}.{name} has no description"
