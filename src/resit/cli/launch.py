@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from resit.cli.options import folder_name
-from resit.cli.scoring import judge, score_folder, show
+from resit.cli.scoring import judge, rules_of, score_folder, show
 from resit.errors import DONE, INTERRUPTED, TooManyErrors, UsageError
 from resit.models import Model, Setup, create, parse_model_args
 from resit.runs.describe import about_run
@@ -21,7 +21,7 @@ from resit.runs.folder import RunFolder
 from resit.runs.plan import Plan, Settings, make_plan
 from resit.runs.progress import ConsoleObserver
 from resit.stats import wilson_interval
-from resit.tasks import Task, load
+from resit.tasks import Selection, select
 
 RUNS = Path("runs")
 
@@ -52,12 +52,12 @@ def launch(wanted: Launch) -> dict[str, Any]:
             "a run needs --model and --tasks",
             "for example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh",
         )
-    tasks = load(wanted.tasks, include_path=wanted.include_path, trust_task_code=wanted.trust_task_code)
-    observer = ConsoleObserver(judge({task.name: task.rules for task in tasks}), wilson_interval)
+    chosen = select(wanted.tasks, include_path=wanted.include_path, trust_task_code=wanted.trust_task_code)
+    observer = ConsoleObserver(judge({task.name: task.rules for task in chosen.tasks}), wilson_interval)
     args = parse_model_args(wanted.model_args)
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
     model = create(wanted.model, args, setup)
-    job = Job(model, wanted.model, args, tasks, wanted.settings, wanted.output_path, observer)
+    job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer)
     outcome, results = perform(job)
     show(job.path(), results, wanted.as_json)
     status, message = exit_status(outcome, wanted.max_error_share)
@@ -77,7 +77,7 @@ class Job:
     kind: str
     args: Mapping[str, Any]
     """The model's arguments as `run.json` may show them."""
-    tasks: list[Task]
+    chosen: Selection
     settings: Settings
     folder: Path | None
     observer: ConsoleObserver
@@ -86,7 +86,7 @@ class Job:
     def plan(self) -> Plan:
         """What the run asks; made once."""
         if self._plan is None:
-            self._plan = make_plan(self.model.identity(), self.tasks, self.settings)
+            self._plan = make_plan(self.model.identity(), list(self.chosen.tasks), self.settings)
         return self._plan
 
     def path(self) -> Path:
@@ -97,9 +97,14 @@ class Job:
 def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:
     """Generate what the run owes and score it: what that took, and the results. Raises ResitError."""
     plan = job.plan()
-    about = about_run(plan, job.kind, job.model.name, job.args)
+    about = about_run(plan, job.kind, job.model.name, job.args, job.chosen.groups)
     outcome = execute(plan, job.model, job.path(), job.observer, about)
-    return outcome, score_folder(RunFolder(job.path()), {task.name: task.rules for task in job.tasks})
+    folder = RunFolder(job.path())
+    rules = {task.name: task.rules for task in job.chosen.tasks}
+    before = [name for name in folder.tasks() if name not in rules]
+    if before:  # a run that grew by a task still shows the ones it had
+        rules = {**rules_of(folder, before), **rules}
+    return outcome, score_folder(folder, rules)
 
 
 def exit_status(outcome: Outcome, max_error_share: float) -> tuple[int, str]:

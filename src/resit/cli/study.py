@@ -26,6 +26,7 @@ from resit.runs.progress import ConsoleObserver
 from resit.runs.secrets import Secrets
 from resit.runs.study import Cell, ModelEntry, RunSettings, cells, read_study
 from resit.stats import wilson_interval
+from resit.tasks import Selection
 
 SUMMARY = "study.json"
 
@@ -155,7 +156,15 @@ def _job(cell: Cell, desk: _ModelDesk, secrets: Secrets, folder: Path) -> Job:
         cell, Setup(_concurrency(cell.settings), observer.note, bool(os.environ.get("RESIT_DEBUG")))
     )
     shown = secrets.hidden(desk.arguments[cell.model.name])
-    return Job(model, cell.model.model, shown, [cell.task], _settings(cell.settings), folder, observer)
+    return Job(
+        model,
+        cell.model.model,
+        shown,
+        Selection((cell.task,), ()),
+        _settings(cell.settings),
+        folder,
+        observer,
+    )
 
 
 def _concurrency(settings: RunSettings) -> int | None:

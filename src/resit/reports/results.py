@@ -16,6 +16,7 @@ from typing import Any
 from resit import jsonl
 from resit.errors import UsageError
 from resit.records import QuestionScore, SampleScore, ScoringRules
+from resit.reports.groups import group_scores
 from resit.reports.repeats import question_votes, repeats_json
 from resit.reports.warnings import Setting, WarningTally
 from resit.stats import (
@@ -105,9 +106,14 @@ def build_results(
     """The content of `results.json`: `record` is `run.json`, the tallies are those of the scored tasks."""
     tasks = record["identity"]["tasks"]
     about = {name: record.get("tasks", {}).get(name, {}) for name in tallies}
+    groups = record.get("groups", {})
+    scores = {name: _lm_eval_scores(name, tally, about[name]) for name, tally in tallies.items()}
+    of_groups = group_scores(groups, scores)
     return {
-        "results": {name: _lm_eval_scores(name, tally, about[name]) for name, tally in tallies.items()},
-        "group_subtasks": {name: [] for name in tallies},
+        "results": scores,
+        **({"groups": of_groups} if of_groups else {}),
+        "group_subtasks": {name: list(group["members"]) for name, group in groups.items()}
+        | {name: [] for name in tallies},
         "configs": {name: about[name].get("config", {}) for name in tallies},
         "versions": {name: about[name].get("version") for name in tallies},
         "n-shot": {name: about[name].get("num_fewshot") for name in tallies},

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resit.runs.identity import digest, normalised
 from resit.runs.plan import Plan
 from resit.runs.rules import rules_to
-from resit.tasks import Task
+from resit.tasks import Group, Task
 
 _SECRET = ("key", "token", "secret", "password", "auth", "header")
 
 
-def about_run(plan: Plan, kind: str, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def about_run(
+    plan: Plan, kind: str, name: str, args: Mapping[str, Any], groups: Sequence[Group] = ()
+) -> dict[str, Any]:
     """The describing part of `run.json`; arguments that look like secrets are left out."""
     protocols = plan.protocols()
     shown = {key: value for key, value in args.items() if not _is_secret(key)}
     return {
         "model": {"kind": kind, "name": name, "args": normalised(shown)},
         "tasks": {task.task.name: about_task(task.task, protocols[task.task.name]) for task in plan.tasks},
+        "groups": {group.name: _about_group(group) for group in groups},
     }
+
+
+def _about_group(group: Group) -> dict[str, Any]:
+    about = {"alias": group.alias, "members": group.members, "aggregates": group.aggregates}
+    return dict(normalised(about))
 
 
 def _is_secret(key: str) -> bool:

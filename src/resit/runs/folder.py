@@ -47,6 +47,10 @@ class RunFolder:
                 "restore it from a copy; the generations beside it are untouched",
             ) from error
 
+    def tasks(self) -> list[str]:
+        """Names of the run's tasks, in the order in which they came."""
+        return list((self.record() or {}).get("tasks", {}))
+
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replace `run.json` in one step."""
         text = json.dumps(record, ensure_ascii=False, indent=2) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from resit.errors import IdentityMismatch, UsageError
@@ -86,18 +86,21 @@ class Plan:
         settings = self.settings
         shared = {
             "fewshot_seed": settings.fewshot_seed,
-            "chat": None if settings.chat is None else asdict(settings.chat),
             "system_instruction": settings.system_instruction,
         }
-        return {
-            plan.task.name: _asked({**protocol(plan.task), **shared, "sampling": asdict(plan.sampling)})
-            for plan in self.tasks
-        }
+        return {plan.task.name: {**_protocol(plan, settings), **shared} for plan in self.tasks}
 
 
 def make_plan(model: Mapping[str, Any], tasks: list[Task], settings: Settings) -> Plan:
     """The plan for a model's identity, tasks and options; loads the tasks' documents."""
     return Plan(model, settings, tuple(_task_plan(_overridden(task, settings), settings) for task in tasks))
+
+
+def _protocol(plan: TaskPlan, settings: Settings) -> dict[str, Any]:
+    """The task's protocol with what the command line makes of its chat and its sampling."""
+    chat = settings.chat or (ChatOptions() if plan.task.config.resit.chat else None)
+    shown = None if chat is None else asdict(chat)
+    return _asked({**protocol(plan.task), "chat": shown, "sampling": asdict(plan.sampling)})
 
 
 def _asked(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def _overridden(task: Task, settings: Settings) -> Task:
     """The task with the command line's number of exemplars; as in lm-eval, a file's 0 stands."""
     if settings.num_fewshot is None or task.config.num_fewshot == 0:
         return task
-    return Task(task.config.model_copy(update={"num_fewshot": settings.num_fewshot}), task.source)
+    return replace(task, config=task.config.model_copy(update={"num_fewshot": settings.num_fewshot}))
 
 
 def _task_plan(task: Task, settings: Settings) -> TaskPlan:
