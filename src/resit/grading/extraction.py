@@ -65,11 +65,12 @@ def extract(
     if parts is None:
         return Extraction(None, reason=UNFINISHED)
     lowered = lower(text)
+    anchors = markers.anchors_in(text, lowered)
     reader = _READERS[wanted]
     found = Extraction(None)
     for start, end in parts:
         for segment in segments(text, lowered, start, end):
-            found = _in_segment(text, lowered, segment, reader, language, truncated)
+            found = _in_segment(text, lowered, anchors, segment, reader, language, truncated)
             if found.value is not None or found.final:
                 return found
     return found
@@ -78,13 +79,14 @@ def extract(
 def _in_segment(
     text: str,
     lowered: str,
+    anchors: list[markers.Anchor],
     segment: tuple[int, int],
     reader: Reader,
     language: str | None,
     truncated: bool,
 ) -> Extraction:
     start, end = segment
-    for window in markers.windows(text, lowered, start, end):
+    for window in markers.windows(text, lowered, start, end, anchors):
         found = reader.in_window(text, window, _comma_decimal(language or window.language))
         if found is not None:
             if truncated and found.end >= len(text):

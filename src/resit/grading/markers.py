@@ -7,8 +7,8 @@ pattern is only tried where its substring stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from resit.grading.reasoning import REACH
 
@@ -30,6 +30,9 @@ class Window(NamedTuple):
     """The answer must follow directly, not somewhere in the sentence."""
     language: str | None = None
 
+
+Anchor: TypeAlias = tuple[str, int]
+"""A substring that a marker holds, and from how far before the end it counts (0: from the beginning)."""
 
 _PHRASES: dict[str, tuple[str, ...]] = {
     "de": ("antwort",),
@@ -70,16 +73,22 @@ _BLANK = re.compile(r"[\s*_`#>$\\\[({]*")
 _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 
 
-def windows(text: str, lowered: str, start: int, end: int) -> Iterator[Window]:
-    """The places of explicit answers between two positions, from the last to the first."""
+def anchors_in(text: str, lowered: str) -> list[Anchor]:
+    """The anchors that the text holds: looking for all is far cheaper than searching from the right."""
+    return [anchor for anchor in (_ASCII_ANCHORS if text.isascii() else _ANCHORS) if anchor[0] in lowered]
+
+
+def windows(text: str, lowered: str, start: int, end: int, anchors: Sequence[Anchor]) -> Iterator[Window]:
+    """The places of explicit answers between two positions, from the last to the first.
+
+    `anchors` are those of the whole text.
+    """
     near_end = max(start, end - REACH)
-    anchors = _ASCII_ANCHORS if text.isascii() else _ANCHORS
     heads = []
     for index, (anchor, floor) in enumerate(anchors):
-        if anchor in lowered:  # far cheaper than a search from the right
-            at = lowered.rfind(anchor, start if floor == 0 else near_end, end)
-            if at >= 0:
-                heads.append((at, index))
+        at = lowered.rfind(anchor, start if floor == 0 else near_end, end)
+        if at >= 0:
+            heads.append((at, index))
     bold = _bold(text, start, end)
     tried = [0] * len(anchors)
     while heads or bold:
@@ -201,6 +210,7 @@ _READERS: dict[str, Callable[[str, int, int, int], Window | None]] = {
     "answer": _answer,
     **{anchor: _phrase(language, anchor) for language, anchors in _PHRASES.items() for anchor in anchors},
 }
-_ANCHORS = tuple((anchor, 0 if place < 3 else REACH) for place, anchor in enumerate(_READERS))
-"""What is searched for, and from how far before the end (0: from the beginning)."""
+_ANCHORS: tuple[Anchor, ...] = tuple(
+    (anchor, 0 if place < 3 else REACH) for place, anchor in enumerate(_READERS)
+)
 _ASCII_ANCHORS = tuple(entry for entry in _ANCHORS if entry[0].isascii())

@@ -100,7 +100,7 @@ def segments(text: str, lowered: str, start: int, end: int) -> Iterable[tuple[in
     `lowered` is the text in lower case, character by character.
     """
     reach = min(end, start + REACH)
-    words = [word for word in _words(text, start, reach) if word in lowered]
+    words = [word for word in _words(text, start, reach) if lowered.find(word, start, reach) >= 0]
     return _split(lowered, words, start, end, reach) if words else ((start, end),)
 
 
