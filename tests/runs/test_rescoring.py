@@ -14,7 +14,7 @@ import pytest
 from resit.cli.rescoring import show_changes, show_disagreements, watch_run
 from resit.cli.scoring import rules_of, score_folder
 from resit.errors import UsageError
-from resit.reports.changes import change_lines, changes_since, scores_before
+from resit.reports.changes import change_lines, changes_since, scores_kept
 from resit.runs.folder import RunFolder
 from resit.tasks import load
 
@@ -34,11 +34,13 @@ def answers(tmp_path: Path) -> Path:
 
 def rescored(folder: Path) -> list[str]:
     """What scoring again says."""
-    before = scores_before(folder)
-    assert before is not None
     run = RunFolder.existing(folder)
-    results = score_folder(run, rules_of(run))
-    return list(change_lines(before, results, changes_since(before, folder)))
+    with scores_kept(folder) as before:
+        assert before is not None
+        results = score_folder(run, rules_of(run))
+        lines = list(change_lines(before, results, changes_since(before, folder)))
+    assert not list(folder.glob("*.before")), "nothing is left behind"
+    return lines
 
 
 def test_nothing_changed(tmp_path: Path, exam: Exam, sit: Sit, answers: Path) -> None:
@@ -86,26 +88,36 @@ def test_a_grown_run_has_new_samples_and_a_shrunk_one_lost_some(
     assert rescored(run) == ["sums: 5 samples are gone"]
 
 
-@pytest.mark.parametrize("damage", [None, b"{", b'{"task": 1}\n'])
-def test_without_readable_scores_there_is_nothing_to_compare(
-    tmp_path: Path, exam: Exam, sit: Sit, damage: bytes | None
-) -> None:
+@pytest.mark.parametrize("lost", ["results.json", "scores.jsonl"])
+def test_without_scores_there_is_nothing_to_compare(tmp_path: Path, exam: Exam, sit: Sit, lost: str) -> None:
     sit(tmp_path / "run", exam())
+    (tmp_path / "run" / lost).unlink()
+    with scores_kept(tmp_path / "run") as before:
+        assert before is None
+
+
+@pytest.mark.parametrize("damage", [b"{\n", b'{"task": 1}\n'])
+def test_damaged_scores_are_rebuilt_and_said_to_have_been(
+    tmp_path: Path, exam: Exam, sit: Sit, damage: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, results = sit(tmp_path / "run", exam())
     scores = tmp_path / "run" / "scores.jsonl"
-    if damage is None:
-        scores.unlink()
-    else:
-        scores.write_bytes(damage + scores.read_bytes())
-    assert scores_before(tmp_path / "run") is None
+    good = scores.read_bytes()
+    scores.write_bytes(damage + good)
+    with scores_kept(tmp_path / "run") as before:
+        assert before is not None
+        scores.write_bytes(good)
+        show_changes(before, tmp_path / "run", results, as_json=False)
+    assert "what changed cannot be told: the scores before were damaged in line 1" in capsys.readouterr().out
 
 
 def test_changes_go_to_standard_error_beside_json(
     tmp_path: Path, exam: Exam, sit: Sit, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, results = sit(tmp_path / "run", exam())
-    before = scores_before(tmp_path / "run")
-    assert before is not None
-    show_changes(before, tmp_path / "run", results, as_json=True)
+    with scores_kept(tmp_path / "run") as before:
+        assert before is not None
+        show_changes(before, tmp_path / "run", results, as_json=True)
     assert capsys.readouterr() == ("", "nothing changed against the scores before\n")
 
 

@@ -22,7 +22,11 @@ Pause = Callable[[float], None]
 
 def show_changes(before: Before, run: Path, results: Mapping[str, Any], as_json: bool) -> None:
     """Say what scoring again changed; beside a JSON object, on standard error."""
-    for line in change_lines(before, results, changes_since(before, run)):
+    try:
+        lines = list(change_lines(before, results, changes_since(before, run)))
+    except UsageError as error:
+        lines = [f"what changed cannot be told: {error}"]
+    for line in lines:
         typer.echo(line, err=as_json)
 
 

@@ -60,7 +60,7 @@ def score(
     from resit.cli import options
     from resit.cli.rescoring import show_changes, show_disagreements, watch_run
     from resit.cli.scoring import rules_of, score_folder, show
-    from resit.reports.changes import scores_before
+    from resit.reports.changes import scores_kept
     from resit.runs.folder import RunFolder
 
     folder = RunFolder.existing(run)
@@ -68,16 +68,16 @@ def score(
     if watch is not None:
         watch_run(folder, rules, watch, as_json)
         return
-    before = scores_before(run)
-    results = score_folder(folder, rules)
-    if disagreements:
-        show_disagreements(folder, rules, as_json)
-        return
-    if interval != Interval.auto:
-        from resit.reports.claims import with_intervals
+    with scores_kept(run) as before:
+        results = score_folder(folder, rules)
+        if disagreements:
+            show_disagreements(folder, rules, as_json)
+            return
+        if interval == Interval.auto:
+            show(run, results, as_json)
+        else:
+            from resit.reports.claims import with_intervals
 
-        show(run, with_intervals(results, run, cast("IntervalMethod", interval.value)), as_json)
-    else:
-        show(run, results, as_json)
-    if before is not None:
-        show_changes(before, run, results, as_json)
+            show(run, with_intervals(results, run, cast("IntervalMethod", interval.value)), as_json)
+        if before is not None:
+            show_changes(before, run, results, as_json)

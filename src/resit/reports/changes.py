@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import filecmp
+import os
+import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from resit import jsonl
 from resit.errors import UsageError
-from resit.records import SampleScore
 from resit.reports.results import read_results
-from resit.reports.scores import read_scores
+from resit.reports.scores import FILE
 
 _SHOWN = 5
 """Flipped samples that a line names."""
 
+Key: TypeAlias = tuple[str, str, int]
+"""A sample: task, document by content, repeat."""
 Verdicts: TypeAlias = tuple[tuple[str, float], ...]
 """Rule and value of each verdict on a sample."""
 
@@ -24,8 +31,8 @@ class Before:
     """The scores that a run had: what its derived files said."""
 
     results: Mapping[str, Any]
-    samples: Mapping[tuple[str, str, int], Verdicts]
-    """By task, document and repeat."""
+    scores: Path
+    """What `scores.jsonl` was."""
 
 
 @dataclass(slots=True)
@@ -37,14 +44,14 @@ class Flips:
     first: list[tuple[int, int]] = field(default_factory=list)
     """(doc_id, repeat) of the first few."""
 
-    def add(self, sample: SampleScore, before: float, now: float) -> None:
+    def add(self, sample: tuple[int, int], before: float, now: float) -> None:
         """Count a verdict that may have flipped."""
         if (before > 0) == (now > 0):
             return
         self.to_right += now > 0
         self.to_wrong += before > 0
         if len(self.first) < _SHOWN:
-            self.first.append((sample.doc_id, sample.repeat))
+            self.first.append(sample)
 
 
 @dataclass(slots=True)
@@ -55,43 +62,65 @@ class TaskChanges:
     gone: int = 0
     rules: dict[str, Flips] = field(default_factory=dict)
 
+    def compare(self, sample: tuple[int, int], before: Mapping[str, float], now: Verdicts) -> None:
+        """Count the verdicts on a sample, (doc_id, repeat), that flipped."""
+        for rule, value in now:
+            if rule in before:
+                self.rules.setdefault(rule, Flips()).add(sample, before[rule], value)
 
-def scores_before(run: Path) -> Before | None:
-    """The run's scores as its files have them now; None where there are none, or none that can be read."""
-    patterns: dict[Verdicts, Verdicts] = {}
+
+@contextlib.contextmanager
+def scores_kept(run: Path) -> Iterator[Before | None]:
+    """The run's scores as its files have them now, kept for the block; None where it has none."""
+    kept = run / f".{FILE}.{os.getpid()}.before"
     try:
         results = read_results(run)
-        samples = {}
-        for sample in read_scores(run):
-            verdicts = tuple((rule, verdict.correct) for rule, verdict in sample.verdicts.items())
-            # few patterns, many samples: each pattern is kept once
-            key = (sample.task, sample.doc_hash, sample.repeat)
-            samples[key] = patterns.setdefault(verdicts, verdicts)
-    except UsageError:
-        return None
-    return Before(results, samples)
+        shutil.copyfile(run / FILE, kept)
+    except (UsageError, OSError):
+        kept.unlink(missing_ok=True)
+        yield None
+        return
+    try:
+        yield Before(results, kept)
+    finally:
+        kept.unlink(missing_ok=True)
 
 
 def changes_since(before: Before, run: Path) -> dict[str, TaskChanges]:
-    """By task that is scored now, what differs from before, sample by sample."""
+    """By task that is scored now, what differs from before, sample by sample; nothing where all is the same.
+
+    Raises UsageError where the scores before are damaged.
+    """
+    if filecmp.cmp(before.scores, run / FILE, shallow=False):
+        return {}
+    patterns: dict[Verdicts, Verdicts] = {}
+    old_scores = {key: patterns.setdefault(v, v) for key, _, v in _lines(before.scores)}  # few patterns
     found: dict[str, TaskChanges] = {}
-    known: dict[str, int] = {}
-    for sample in read_scores(run):
-        task = found.setdefault(sample.task, TaskChanges())
-        verdicts = before.samples.get((sample.task, sample.doc_hash, sample.repeat))
-        if verdicts is None:
+    known: Counter[str] = Counter()
+    for key, doc_id, verdicts in _lines(run / FILE):
+        task = found.setdefault(key[0], TaskChanges())
+        old = old_scores.get(key)
+        if old is None:
             task.new += 1
             continue
-        known[sample.task] = known.get(sample.task, 0) + 1
-        for rule, value in verdicts:
-            if rule in sample.verdicts:
-                task.rules.setdefault(rule, Flips()).add(sample, value, sample.verdicts[rule].correct)
-    for name, _, _ in before.samples:
-        if name in found:
-            found[name].gone += 1
-    for name, task_changes in found.items():
-        task_changes.gone -= known.get(name, 0)
+        known[key[0]] += 1
+        if old != verdicts:
+            task.compare((doc_id, key[2]), dict(old), verdicts)
+    total = Counter(name for name, _, _ in old_scores)
+    for name, changes in found.items():
+        changes.gone = total[name] - known[name]
     return found
+
+
+def _lines(scores: Path) -> Iterator[tuple[Key, int, Verdicts]]:
+    """Key, doc_id and verdicts of each line of a `scores.jsonl`, without making records of them."""
+    for line in jsonl.read(scores):
+        value = line.value or {}
+        try:
+            verdicts = tuple((rule, verdict["correct"]) for rule, verdict in value["verdicts"].items())
+            yield (value["task"], value["doc_hash"], value["repeat"]), value["doc_id"], verdicts
+        except (KeyError, TypeError, AttributeError):
+            raise UsageError(f"the scores before were damaged in line {line.number}") from None
 
 
 def change_lines(
