@@ -76,3 +76,32 @@ def test_golds_grade_themselves(shared: Path, name: str, rows: int) -> None:
             for answer in restated(write(other)):
                 verdict = grade(answer, written)
                 assert (verdict.extracted, verdict.correct) == (write(other), 0.0), (answer, written)
+
+
+NATIVE = {
+    "bn": "উত্তর হল {}।",
+    "de": "Die Antwort ist {}.",
+    "en": "The answer is {}.",
+    "es": "La respuesta es {}.",
+    "fr": "La réponse est {}.",
+    "ja": "答えは{}です。",
+    "ru": "Ответ: {}.",
+    "sw": "Jibu ni {}.",
+    "te": "సమాధానం {}.",
+    "th": "คำตอบคือ {}",
+    "zh": "答案是{}。",
+}
+DIGITS = {"bn": "০১২৩৪৫৬৭৮৯", "te": "౦౧౨౩౪౫౬౭౮౯", "th": "๐๑๒๓๔๕๖๗๘๙", "zh": "０１２３４５６７８９"}
+
+
+@pytest.mark.parametrize("language", NATIVE)
+def test_golds_in_the_language_of_the_question(shared: Path, language: str) -> None:
+    lines = (shared / "mirror" / "mgsm" / f"mgsm_{language}.tsv").read_text(encoding="utf-8").split("\n")
+    found = {line.split("\t")[1] for line in lines if line}
+    assert len(found) > 100
+    for written in found:
+        native = written.translate(str.maketrans("0123456789", DIGITS.get(language, "0123456789")))
+        for answer in (NATIVE[language].format(written), NATIVE[language].format(native)):
+            assert grade(answer, written).correct == 1.0, answer
+            assert grade(answer, written, language=language).correct == 1.0, answer
+            assert grade(answer, f"{written}0").correct == 0.0, answer

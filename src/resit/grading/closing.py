@@ -30,6 +30,11 @@ _ENUMERATOR = re.compile(
     r"[\s*_#>-]{0,12}(?:(?:step|part|case|method|option)\s*)?\(?(?:\d{1,2}|[A-Ha-h])[.):](?=\s)",
     re.IGNORECASE,
 )
+_NOTE = re.compile(
+    r"\s{0,8}(?:[*_#>]{0,4}\s?(?:note|notes|n\.b\.|assumptions?|assuming|disclaimer|hint|p\.s\.)\b|\([^()\n]{0,300}\)\s*$)",
+    re.IGNORECASE,
+)
+"""A line that comments on what stands above it."""
 _ASIDE = re.compile(
     r"\([^()\n]{0,200}\)|\d[\d.,]{0,20}\s?%\s(?:more|less|higher|lower)\sthan\b[^\n,;]*"
     r"|\b(?:i\.\s?e\.|e\.g\.|that is,|check:)[^\n;]*"
@@ -74,6 +79,8 @@ def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) 
     if text[start:stop].endswith(("?", "？")):
         return Closing(None, QUESTION)
     for line_start, line_stop in _lines_from_end(text, start, end):
+        if _NOTE.match(text, line_start, line_stop) and text[start:line_start].strip():
+            continue
         for sentence_start, sentence_stop in _sentences_from_end(text, line_start, line_stop):
             found = _stated(text, sentence_start, sentence_stop, comma_decimal)
             if found is not None:

@@ -46,7 +46,7 @@ _DRESSING = re.compile(
     r"(?:[\s*_`$\\\[({\"'~≈=:：,“]|\\(?:text|mathbf|mathrm|textbf|boxed|approx|quad|bf|displaystyle)\b\{?"
     r"|\b(?:is|are|approximately|about|exactly|only|just|a total of|total of|roughly|around|nearly|simply"
     r"|therefore|thus|so|the|equal to|equals|answer|final)\b"
-    r"|[a-zA-Z]\s*(?==))*",
+    r"|[a-zA-Z]\s*(?==)|(?:option\s{1,3})?\(?[A-H][).:]\s*(?:[-–—]\s+)?)*",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"[.)]\s+[^\W\d_]|:\s*\w")

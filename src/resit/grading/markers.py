@@ -75,7 +75,9 @@ _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 
 def anchors_in(text: str, lowered: str) -> list[Anchor]:
     """The anchors that the text holds: looking for all is far cheaper than searching from the right."""
-    return [anchor for anchor in (_ASCII_ANCHORS if text.isascii() else _ANCHORS) if anchor[0] in lowered]
+    anchors = _ASCII_ANCHORS if text.isascii() else _ANCHORS
+    near_end = lowered[-REACH:]
+    return [anchor for anchor in anchors if anchor[0] in (near_end if anchor[1] else lowered)]
 
 
 def windows(text: str, lowered: str, start: int, end: int, anchors: Sequence[Anchor]) -> Iterator[Window]:

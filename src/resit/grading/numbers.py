@@ -230,6 +230,8 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
         and text[start - 2] not in "es"
     ):
         return start, False, False  # after a word: by far the most frequent place
+    if start - floor > 2 and text[start - 2 : start] == " $" and text[start - 3].isalpha():
+        return start - 1, False, True
     negative: bool | None = None
     while at > floor:
         char = text[at - 1]

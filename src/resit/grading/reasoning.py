@@ -25,6 +25,9 @@ REASONING_TAGS: tuple[tuple[str, str], ...] = (
 )
 """Pairs of tags around reasoning that are known without being told."""
 
+_ALSO_END_OF_TURN = ("<|end|>",)
+"""Closing tags that mean nothing without their opening one."""
+
 MAX_BLOCKS = 20
 """Of more reasoning blocks only the text after the last one, and between the first ones, is read."""
 MAX_SEGMENTS = 50
@@ -65,7 +68,9 @@ def outside_reasoning(text: str, tags: tuple[tuple[str, str], ...]) -> list[tupl
             break
     else:
         return [(0, len(text))]
-    present = [pair for pair in tags if pair[0] in text or pair[1] in text]
+    present = [
+        pair for pair in tags if pair[0] in text or (pair[1] in text and pair[1] not in _ALSO_END_OF_TURN)
+    ]
     if not present:
         return [(0, len(text))]
     opening, closing = max(present, key=lambda pair: text.rfind(pair[1]))

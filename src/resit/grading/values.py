@@ -52,13 +52,18 @@ _LABEL = re.compile(
     r"(?:[A-Za-z](?:_\{?\w\}?)?|\\text\{[^{}=]{1,40}\}|[A-Za-z][A-Za-z ]{1,30}[A-Za-z])\s*[=:]\s*(?![=>])"
 )
 _UNIT = re.compile(
-    r"(?:\s++|\\[,;:! ]|~|\*\*|[$€£¥₹/.'’\-²³。．!]|\\\$"
+    r"(?:\s++|\\[,;:! ]|\\q?quad\b|~|\*\*|[$€£¥₹/.'’\-²³。．!]|\\\$"
     r"|\^?\{?\\(?:circ|degree)\}?|°"
     r"|\\(?:text|mathrm|mbox|textbf|textit)\{[^{}\d=]{0,60}\}(?:\^\{?[23]\}?)?"
     r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++)*+"
 )
 """What may follow a number without changing it: units, currency, dressing; no variables, no list."""
-_ABOUT = re.compile(r"(?:[\s~≈+]|\\(?:approx|sim)\b|(?:about|approximately|around|only)\s)*+", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"(?:[\s~≈+]|\\(?:approx|sim|bf|quad|qquad)\b|\\[,;:! ]|\\?\$"
+    r"|\\(?:text|textbf|mathrm|mbox)\{[^{}\d]{0,60}\}|(?:about|approximately|around|only)\s)*+",
+    re.IGNORECASE,
+)
+"""What may precede a number without changing it."""
 CLOCK = re.compile(r"(\d{1,2})[:：](\d{2})(?::\d{2})?(?!\d)\s*(?:([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
 _BRACKETS = re.compile(r"(\\?[\[({]|\\left[\[({]|\\lbrace)(.*?)(\\?[\])}]|\\right[\])}]|\\rbrace)", re.DOTALL)
 _MAX_ITEMS = 50
@@ -137,7 +142,7 @@ def _balanced(text: str) -> bool:
 def _amount(text: str, comma_decimal: bool | None) -> Amount | None:
     number = next(find_numbers(text, 0, len(text), comma_decimal), None)
     if number is not None:
-        if _ABOUT.fullmatch(text, 0, number.start) and _UNIT.fullmatch(text, number.end):
+        if _BEFORE.fullmatch(text, 0, number.start) and _UNIT.fullmatch(text, number.end):
             return Amount(number.value, number.percent)
         return None
     if _CJK.fullmatch(text):
