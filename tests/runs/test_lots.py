@@ -57,6 +57,8 @@ def test_a_small_run_and_a_tasks_own_code_stay_in_one_process(
 
         map = staticmethod(map)
 
+        def submit(self, *_: Any) -> None: ...
+
     monkeypatch.setattr(lots, "ProcessPoolExecutor", Pool)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     rules = rules_of(two_tasks)

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import tee
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from resit.grading import score_task
 from resit.records import Question, QuestionScore, ScoringRules
@@ -17,14 +18,16 @@ from resit.reports.graded import Graded
 from resit.reports.results import TaskTally
 from resit.reports.scores import score_lines
 from resit.reports.warnings import WarningTally
-from resit.runs.folder import RunFolder
-from resit.runs.journal import JournalIndex, JournalReader
+from resit.runs.journal import JournalReader
 from resit.runs.rules import rules_to
+
+if TYPE_CHECKING:  # a process that only grades needs none of what it imports
+    from resit.runs.folder import RunFolder
 
 SAMPLES = 2048
 """Samples of a lot: enough to make handing it over cheap, few enough to keep its texts out of the way."""
-WORTH_PROCESSES = 20_000
-"""Samples from which on a second process saves more than its start costs."""
+WORTH_PROCESSES = 16 * 2**20
+"""Bytes of journal from which on a second process saves more than its start costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +51,28 @@ class Share:
 
 
 def shares(
-    folder: RunFolder, rules: Mapping[str, ScoringRules], index: JournalIndex, processes: int | None = None
+    folder: RunFolder, rules: Mapping[str, ScoringRules], processes: int | None = None
 ) -> Iterator[Share]:
     """The lots of a run, graded, in the order of its questions; the same whatever the number of processes."""
-    lots = (lot for task, own in rules.items() for lot in _lots(folder, index, task, own))
     if processes is None:
-        large = len(index) >= WORTH_PROCESSES and not any(
-            rules_to(own)["needs_code"] for own in rules.values()
-        )
-        processes = (os.cpu_count() or 1) if large else 1
+        processes = _processes(folder, rules)
     if processes == 1:
-        yield from map(grade_lot, lots)
+        yield from map(grade_lot, _lots(folder, rules))
         return
-    # A fresh process, not a copy of this one: the engine that has just generated may still run threads.
+    # Fresh processes, not copies of this one: the engine that has just generated may still run threads.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_leave_interrupts) as pool:
-        yield from pool.map(grade_lot, lots)
+        for _ in range(processes):
+            pool.submit(os.getpid)  # they start while this one reads the journal
+        yield from pool.map(grade_lot, _lots(folder, rules))
+
+
+def _processes(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> int:
+    """All processors for a large run, unless it is graded by a task's own function, which cannot be sent."""
+    path = folder.generations
+    large = path.exists() and path.stat().st_size >= WORTH_PROCESSES
+    own_code = any(rules_to(own)["needs_code"] for own in rules.values())
+    return (os.cpu_count() or 1) if large and not own_code else 1
 
 
 def _leave_interrupts() -> None:
@@ -71,19 +80,21 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _lots(folder: RunFolder, index: JournalIndex, task: str, rules: ScoringRules) -> Iterator[Lot]:
-    lot, samples = Lot(folder.generations, task, rules, []), 0
-    for question in folder.questions(task):
-        places = index.offsets(task, question.document.doc_hash)
-        if not places:
-            continue
-        lot.questions.append((question, places))
-        samples += len(places)
-        if samples >= SAMPLES:
+def _lots(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> Iterator[Lot]:
+    index = folder.index()
+    for task, own in rules.items():
+        lot, samples = Lot(folder.generations, task, own, []), 0
+        for question in folder.questions(task):
+            places = index.offsets(task, question.document.doc_hash)
+            if not places:
+                continue
+            lot.questions.append((question, places))
+            samples += len(places)
+            if samples >= SAMPLES:
+                yield lot
+                lot, samples = Lot(folder.generations, task, own, []), 0
+        if lot.questions:
             yield lot
-            lot, samples = Lot(folder.generations, task, rules, []), 0
-    if lot.questions:
-        yield lot
 
 
 def graded(lot: Lot) -> Iterator[Graded]:
@@ -109,5 +120,5 @@ def grade_lot(lot: Lot) -> Share:
 
 def graded_task(folder: RunFolder, task: str, rules: ScoringRules) -> Iterator[Graded]:
     """A task's questions that have samples, graded one at a time in this process, texts and all."""
-    for lot in _lots(folder, folder.index(), task, rules):
+    for lot in _lots(folder, {task: rules}):
         yield from graded(lot)

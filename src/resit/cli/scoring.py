@@ -40,7 +40,7 @@ def score_folder(
     tallies: dict[str, TaskTally] = {}
     suspicions: dict[str, WarningTally] = {}
     with scores_file(folder.path) as add_lines:
-        for share in shares(folder, rules, folder.index(), processes):
+        for share in shares(folder, rules, processes):
             add_lines(share.lines)
             tallies[share.task] = merged(tallies.get(share.task, TaskTally()), share.tally)
             suspicions[share.task] = merged(suspicions.get(share.task, WarningTally()), share.suspicions)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from resit.records import Generation, SampleScore, Verdict
 from resit.reports.graded import Graded
 from resit.reports.warnings.finding import Cases, Finding, Setting, percent
 
@@ -24,6 +22,8 @@ class Verdicts:
     """Counts by rule: zero scores, unread answers, rules far below `robust`, what truncation costs."""
 
     samples: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+    """By rule, in the order in which they are reported, the questions that it judged."""
     right: Counter[str] = field(default_factory=Counter)
     read: Counter[str] = field(default_factory=Counter)
     """By rule, the samples in which it found an answer."""
@@ -40,27 +40,22 @@ class Verdicts:
             if score.error is not None:
                 continue
             self.samples += 1
+            robust = score.verdicts.get(ROBUST)
+            known = robust is not None and robust.correct > 0
             for rule, verdict in score.verdicts.items():
-                self.right[rule] += verdict.correct > 0
-                self.read[rule] += verdict.extracted is not None
+                if verdict.extracted is None:
+                    self.unread.setdefault(rule, Cases()).add(generation)
+                else:
+                    self.read[rule] += 1
+                if verdict.correct > 0:
+                    self.right[rule] += 1
+                elif known:
+                    self.missed.setdefault(rule, Cases()).add(generation)
+                    self.missed_unread[rule] += verdict.extracted is None
             if score.truncated:
-                self._add_cut(generation, score)
-            self._add_failures(generation, score.verdicts)
-
-    def _add_cut(self, generation: Generation, score: SampleScore) -> None:
-        self.cut.add(generation)
-        for rule, verdict in score.verdicts.items():
-            self.cut_right[rule] += verdict.correct > 0
-
-    def _add_failures(self, generation: Generation, verdicts: Mapping[str, Verdict]) -> None:
-        robust = verdicts.get(ROBUST)
-        known = robust is not None and robust.correct > 0
-        for rule, verdict in verdicts.items():
-            if verdict.extracted is None:
-                self.unread.setdefault(rule, Cases()).add(generation)
-            if known and not verdict.correct:
-                self.missed.setdefault(rule, Cases()).add(generation)
-                self.missed_unread[rule] += verdict.extracted is None
+                self.cut.add(generation)
+                self.cut_right.update(rule for rule, v in score.verdicts.items() if v.correct > 0)
+        self.rules.update([*dict.fromkeys(rule for score in item.score.samples for rule in score.verdicts)])
 
     def findings(self, setting: Setting) -> list[Finding]:
         """Zero, unextracted, far below, truncated."""
@@ -72,7 +67,7 @@ class Verdicts:
         cut, finished = self.cut.count, self.samples - self.cut.count
         if not cut or cut < TRUNCATED_SHARE * self.samples:
             return []
-        rule = setting.headline if setting.headline in self.right else next(iter(self.right), "")
+        rule = setting.headline if setting.headline in self.rules else next(iter(self.rules), "")
         right = self.right[rule] - self.cut_right[rule]
         scores = {
             "score_of_truncated": round(self.cut_right[rule] / cut, 4),
@@ -94,21 +89,18 @@ class Verdicts:
         return [Finding("truncated", message, evidence)]
 
     def _zero(self, setting: Setting) -> list[Finding]:
-        rule = setting.headline if setting.headline in self.right else next(iter(self.right), "")
+        rule = setting.headline if setting.headline in self.rules else next(iter(self.rules), "")
         if self.samples < ZERO_FROM or self.right[rule]:
             return []
-        others = {name: count for name, count in self.right.items() if count}
+        right = {name: self.right[name] for name in self.rules}
+        others = {name: count for name, count in right.items() if count}
         more = ", nor under any other rule" if not others else f"; {_counts(others)} under other rules"
         message = f"not one of {self.samples} samples is right under {rule}{more}"
-        return [
-            Finding(
-                "zero-accuracy", message, {"rule": rule, "samples": self.samples, "right": dict(self.right)}
-            )
-        ]
+        return [Finding("zero-accuracy", message, {"rule": rule, "samples": self.samples, "right": right})]
 
     def _unextracted(self) -> list[Finding]:
         """The rule that reads most decides: a text that even that one cannot read has no usual answer."""
-        rule = max(self.right, key=lambda name: (self.read[name], name == ROBUST))
+        rule = max(self.rules, key=lambda name: (self.read[name], name == ROBUST))
         cases = self.unread.get(rule)
         if cases is None or cases.count < UNEXTRACTED_SHARE * self.samples:
             return []

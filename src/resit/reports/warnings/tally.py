@@ -66,7 +66,7 @@ class WarningTally:
 
     def _errored(self, setting: Setting, planned: int) -> Finding:
         """What errored, with the score of what was measured and the one that counts the rest as wrong."""
-        rule = setting.headline if setting.headline in self.verdicts.right else ""
+        rule = setting.headline if setting.headline in self.verdicts.rules else ""
         evidence: dict[str, Any] = {"count": self.errored, "samples": planned}
         message = f"{self.errored} of {planned} samples errored; they are excluded, not wrong, and owed again"
         if rule and self.verdicts.samples:
