@@ -33,6 +33,8 @@ class Layout:
     threads: int | None = None
     gpu_layers: int | None = None
     chat_template: Path | None = None
+    steady: bool = True
+    """Greedy texts that do not depend on their company, where llama.cpp can do it (on a CPU)."""
     debug: bool = False
 
 
@@ -64,8 +66,8 @@ def _parameters(xllamacpp: Any, layout: Layout, key: str, scratch: str) -> Any:
         params.n_gpu_layers = layout.gpu_layers
     if layout.chat_template is not None:
         params.chat_template = layout.chat_template.read_text(encoding="utf-8")
-    if not _has_gpu(xllamacpp):
-        _make_steady(params, xllamacpp)
+    if layout.steady and not _has_gpu(xllamacpp):
+        _make_rows_independent(params, xllamacpp)
     return params
 
 
@@ -74,12 +76,16 @@ def _has_gpu(xllamacpp: Any) -> bool:
     return any("GPU" in kind for kind in kinds)
 
 
-def _make_steady(params: Any, xllamacpp: Any) -> None:
-    """Choose the attention whose greedy texts depend least on batch shape.
+def _make_rows_independent(params: Any, xllamacpp: Any) -> None:
+    """Let no token's attention depend on what else is in the batch.
 
-    On a CPU flash attention picks its kernel by batch shape and cache length.
+    On a CPU llama.cpp chooses among attention kernels by batch shape and cache length, so that a
+    greedy text changes with its neighbours and with what was cached. For keys and values of different
+    16-bit types only the kernel that goes row by row is left; docs/design/llamacpp.md has the figures.
     """
-    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.cache_type_k = xllamacpp.ggml_type.GGML_TYPE_F16
+    params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_BF16
 
 
 class LlamaServer:
