@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 from resit.errors import ResitError
 from resit.records import Generation, Request
@@ -56,7 +57,12 @@ def in_flight(
         if failures:
             raise failures[0]
     except BaseException:
-        abandon()
+        pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:  # an answer may have begun just after it was abandoned: say it again
+            abandon()
+            with suppress(Empty):
+                done.get(timeout=0.05)
+                waiting -= 1
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
