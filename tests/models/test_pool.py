@@ -70,10 +70,13 @@ def test_a_failure_for_all_is_raised_after_what_was_in_flight(ask: Ask) -> None:
 
 
 def test_leaving_early_abandons_what_is_in_flight(ask: Ask) -> None:
-    abandoned = threading.Event()
+    begun, abandoned = threading.Event(), threading.Event()
 
     def answer(request: Request) -> Generation:
-        if request.question.document.doc_id:
+        if request.question.document.doc_id == 0:
+            assert begun.wait(10)
+        else:
+            begun.set()
             assert abandoned.wait(10)
         return owed(request)
 
