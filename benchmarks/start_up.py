@@ -1,0 +1,54 @@
+"""How long the shortest commands take, whole process, beside the bare interpreter and, if given, lm-eval.
+
+python benchmarks/start_up.py [--rounds 5] [--lm-eval PATH]
+
+The commands take turns; the median of each is printed, in seconds of wall time and of processor time. Targets:
+`resit --help` 0.35 s, `resit tasks list` 0.5 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+
+def measure(command: list[str]) -> tuple[float, float]:
+    """(wall, processor) seconds of one run of a command; raises CalledProcessError when it fails."""
+    before, began = os.times(), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wall, after = time.perf_counter() - began, os.times()
+    return wall, sum(after[2:4]) - sum(before[2:4])
+
+
+def main() -> None:
+    """Print a line for each command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--lm-eval", help="the lm_eval program of another environment")
+    options = parser.parse_args()
+    resit = [sys.executable, "-m", "resit"]
+    commands = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "resit --help": [*resit, "--help"],
+        "resit tasks list": [*resit, "tasks", "list"],
+    }
+    if options.lm_eval:
+        commands["lm_eval --help"] = [options.lm_eval, "--help"]
+        commands["lm_eval ls tasks"] = [options.lm_eval, "ls", "tasks"]
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for _ in range(options.rounds):
+        for name, command in commands.items():
+            taken[name].append(measure(command))
+    for name, times in taken.items():
+        wall, processor = (statistics.median(column) for column in zip(*times, strict=True))
+        print(f"{name:20} {wall:7.3f} s wall {processor:7.3f} s processor")
+
+
+if __name__ == "__main__":
+    main()
