@@ -2,7 +2,7 @@
 
 python benchmarks/start_up.py [--rounds 5] [--lm-eval PATH]
 
-The commands take turns; the median of each is printed, in seconds of wall time and of processor time. Targets:
+The commands take turns; the median of each is printed, in seconds of wall and of processor time. Targets:
 `resit --help` 0.35 s, `resit tasks list` 0.5 s.
 """
 
