@@ -45,8 +45,9 @@ _ASIDE = re.compile(
     r"\b[^\n,;]*",
     re.IGNORECASE,
 )
+_DENIAL = re.compile(r"(?:\bnot|n't)\s+$", re.IGNORECASE)
 _PHRASE = re.compile(
-    r"\b(?:for|in|after|within|over|during|every|per|each|from|than|at|by|with|between|until|before|on|"
+    r"\b(?:not|for|in|after|within|over|during|every|per|each|from|than|at|by|with|between|until|before|on|"
     r"(?<!total )(?<!sum )(?<!profit )(?<!average )(?<!cost )(?<!amount )(?<!rate )(?<!price )(?<!score )of)"
     r"\s+(?:(?:the|all|her|his|their|its|a|an|other|first|last|next|same|these|those|about|only)\s+){0,2}$",
     re.IGNORECASE,
@@ -123,6 +124,8 @@ def _stated(text: str, start: int, stop: int, comma_decimal: bool | None) -> Clo
         return Closing(None, chosen.reason)
     if chosen is not tokens[0] and stands_beside(text, tokens[tokens.index(chosen) - 1].end, chosen.start):
         return Closing(None, SEVERAL)
+    if _DENIAL.search(text[max(start, chosen.start - 12) : chosen.start]):
+        return Closing(None, "denied")
     first = _calculation_start(text, tokens, chosen)
     reading: Reading = settle(text, first, stop, comma_decimal)
     return Closing(reading, "") if isinstance(reading, Number) else Closing(None, reading)

@@ -52,7 +52,7 @@ _PHRASES: dict[str, tuple[str, ...]] = {
 """What the answer is called in the languages of MGSM, and a few more."""
 
 _ENGLISH_LINK = re.compile(
-    r"(?P<plural>s?)[\"'*_`)\]}]*"
+    r"s?[\"'*_`)\]}]*"
     r"(?:(?P<clause>\b[^.!?\n:=\d<>$\\]{0,80}?)\b(?:is|are|was|equals|(?:would|will|should|must) be)\b"
     r"(?P<colon_after>\s*:)?"
     r"|[^\S\n]*(?:\([^()\n]{0,40}\)|[^\W\d_]{0,12})?[\"'*_`)\]}\s\\$]{0,12}(?:text)?"
@@ -134,8 +134,7 @@ def _hashes(text: str, at: int, start: int, end: int) -> Window | None:
 
 def _box(text: str, at: int, start: int, end: int) -> Window | None:
     opening = at + len("boxed")
-    while opening < end and text[opening] == " ":
-        opening += 1
+    opening += len(text[opening : opening + 3]) - len(text[opening : opening + 3].lstrip(" "))
     if opening >= end or text[opening] != "{":
         if at > start and text[at - 1] == "\\" and opening < end and text[opening].isdigit():
             return Window("boxed", opening, sentence_end(text, opening, end), at_once=True)
@@ -156,6 +155,8 @@ def _answer(text: str, at: int, start: int, end: int) -> Window | None:
     if text[max(start, at - 8) : at].rstrip().rpartition(" ")[2].lower() in _NOT_A_NOUN_AFTER:
         return None
     if text.startswith(" is ", after):  # by far the most frequent form
+        if _NEGATION.match(text, after + 4, end):
+            return None
         return _after_link(text, after + 3, end, False, None)
     link = _ENGLISH_LINK.match(text, after, end)
     if link is None:

@@ -51,23 +51,34 @@ _VULGAR = "".join(numerals.VULGAR)
 TOKEN = re.compile(rf"{_FRACTION}|{_CLUSTER}|[{_VULGAR}]")
 _FIRST = re.compile(rf"[\d\\.．{_VULGAR}]")
 """What a token can begin with: searching for one character is much quicker than for a whole token."""
+_GAP = r"\s{0,3}"
+_SUPERSCRIPT = "[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,6}"
+_PLAIN_FRACTION = rf"\\[dtc]?frac\s?{_SIDE}\s?{_SIDE}"
 _TAIL = re.compile(
-    rf"""(?P<exponent>[eE][+\-−]?\d{{1,6}}(?!\w))
-    |\s{{0,3}}(?:[×x*·]|\\times|\\cdot)\s{{0,3}}10\s{{0,3}}(?:\^\s{{0,3}}\{{?\s{{0,3}}(?P<power_of_ten>[+\-−]?\d{{1,6}})(?:\s{{0,3}}\}})?|(?P<raised_ten>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}}))
-    |(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,6}})
-    |\s{{0,3}}\^\s{{0,3}}(?:\{{\s{{0,3}}(?P<power>-?\d{{1,6}})\s{{0,3}}\}}|(?P<power_bare>-?\d{{1,6}})(?![\d^!]))
-    |\s?(?P<vulgar>[{_VULGAR}])
-    |\s{{0,3}}(?P<mixed>{_FRACTION.replace("(", "(?:").replace("(?:?:", "(?:")})
-    |\s{{1,3}}and\s{{1,3}}(?P<and_part>(?:a|one|three|\d{{1,2}})[ /](?:half|third|quarters?|\d{{1,2}}))\b
-    |[ -](?P<mixed_over>\d{{1,9}}\s?[/⁄]\s?\d{{1,9}})(?![\d/])
-    |\s?[/⁄∕]\s?(?P<over>\d+)(?![\d/]|[.,]\d)
-    |\s{{0,3}}(?P<magnitude>hundred|thousand|million|billion|trillion)\b
-    |(?P<cjk>{numerals.CJK_MAGNITUDE}+)
-    |(?P<suffix>[kKMB])(?![\w])
-    |(?P<cents>\s{{0,3}}dollars?(?:,?\s{{1,3}}and|,)?\s{{1,3}}(?P<cent_digits>\d{{1,2}})\s{{1,3}}cents?\b)
-    |:(?P<minutes>[0-5]\d)(?::[0-5]\d)?(?!\d)(?:\s{{0,3}}[ap]\.?\s?m\b\.?)?
-    |(?P<algebra>[xyzn](?![\w'’]))
-    |(?P<other>:\d|\s{{0,3}}(?:\\(?:sqrt|pi|theta|alpha|ln|log|sin|cos|tan)\b|[π√])|\s{{0,3}}\^(?!\s{{0,3}}\{{?\s{{0,3}}\\circ)|[/⁄]\d|!(?=[\d\s]{{0,6}}[*/+^=)}}]))""",
+    rf"""
+      (?P<exponent>[eE][+\-−]?\d{{1,6}}(?!\w))                           # 1e3
+    | {_GAP}(?:[×x*·]|\\times|\\cdot){_GAP}10{_GAP}                      # 1.5 × 10^3, 1.5 × 10³
+      (?:\^{_GAP}\{{?{_GAP}(?P<power_of_ten>[+\-−]?\d{{1,6}})(?:{_GAP}\}})?|(?P<raised_ten>{_SUPERSCRIPT}))
+    | (?P<raised>{_SUPERSCRIPT})                                         # 7²
+    | {_GAP}\^{_GAP}                                                     # 7^2, 7^{{2}}
+      (?:\{{{_GAP}(?P<power>-?\d{{1,6}}){_GAP}\}}|(?P<power_bare>-?\d{{1,6}})(?![\d^!]))
+    | \s?(?P<vulgar>[{_VULGAR}])                                         # 2½
+    | {_GAP}(?P<mixed>{_PLAIN_FRACTION})                                 # 2\frac{{1}}{{2}}
+    | \s{{1,3}}and\s{{1,3}}                                              # 2 and a half, 2 and 1/2
+      (?P<and_part>(?:a|one|three|\d{{1,2}})[ /](?:half|third|quarters?|\d{{1,2}}))\b
+    | [ -](?P<mixed_over>\d{{1,9}}\s?[/⁄]\s?\d{{1,9}})(?![\d/])          # 2 1/2
+    | \s?[/⁄∕]\s?(?P<over>\d+)(?![\d/]|[.,]\d)                           # 1/2, no date
+    | {_GAP}(?P<magnitude>hundred|thousand|million|billion|trillion)\b
+    | (?P<cjk>{numerals.CJK_MAGNITUDE}+)                                 # 2,300万
+    | (?P<suffix>[kKMB])(?!\w)                                           # $2.5k
+    | {_GAP}dollars?(?:,?\s{{1,3}}and|,)?\s{{1,3}}(?P<cents>\d{{1,2}})\s{{1,3}}cents?\b
+    | :(?P<minutes>[0-5]\d)(?::[0-5]\d)?(?!\d)(?:{_GAP}[ap]\.?\s?m\b\.?)?
+    | (?P<other>:\d|[/⁄]\d                                               # a ratio, a date
+      |[xyzn](?![\w'’])                                                  # 2x
+      |{_GAP}(?:\\(?:sqrt|pi|theta|alpha|ln|log|sin|cos|tan)\b|[π√])
+      |{_GAP}\^(?!{_GAP}\{{?{_GAP}\\circ)                                # a power that was not read above
+      |!(?=[\d\s]{{0,6}}[*/+^=)}}]))                                     # a factorial, no exclamation
+    """,
     re.VERBOSE | re.IGNORECASE,
 )
 _PERCENT = re.compile(r"\s{0,3}(?:\\?%|[％٪]|per\s?cent(?:age)?\b|\\text\{\s?per\s?cent\s?\})", re.IGNORECASE)
@@ -77,7 +88,6 @@ _RUN = re.compile(r"\S*")
 _ROOT = re.compile(r"(?:sqrt|√)[\s{(\[]*$")
 _CURRENCY = frozenset("$€£¥₹₽₩฿৳₦₫₱￥＄￡")
 _DASHES = frozenset("-−–﹣－‐‑")
-_OPENERS = frozenset("=:：#([{（|~≈*\n\t>")
 _LATIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏΑ-ωА-яЁё_]")
 
 
@@ -210,7 +220,7 @@ def _extend(value: Exact, tail: re.Match[str], currency: bool) -> Exact | None:
     if suffix := groups["suffix"]:
         factor = {"k": 10**3, "m": 10**6, "b": 10**9}[suffix.lower()]
         return simplest(value * factor) if currency else value
-    if cents := groups["cent_digits"]:
+    if cents := groups["cents"]:
         return simplest(value + Fraction(int(cents), 100)) if isinstance(value, int) else value
     return None
 

@@ -96,7 +96,7 @@ class Verifier:
     ) -> None:
         self.timeout = timeout
         self.overruns = 0
-        self._command = command or [sys.executable, "-m", "resit.grading.math_worker"]
+        self._command = command or [sys.executable, "-P", "-m", "resit.grading.math_worker"]
         self._slots = threading.BoundedSemaphore(workers or max(1, min(4, os.cpu_count() or 1)))
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
