@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from resit.records import (
 )
 from resit.reports.graded import Graded
 from resit.reports.warnings import Setting, WarningTally
+from resit.reports.warnings.finding import KINDS
 from resit.reports.warnings.texts import LOOP, loops
 
 STRICT = FilterChain(
@@ -61,6 +63,9 @@ def warnings(items: Iterable[Graded], setting: Setting = SETTING) -> dict[str, A
         tally.add(item)
     found = tally.warnings(setting)
     assert all(warning["message"] for warning in found)
+    order = list(KINDS)
+    places = [order.index(warning["kind"]) for warning in found]
+    assert places == sorted(places), "always in the order in which they are written down"
     return {warning["kind"]: {**warning["evidence"], "message": warning["message"]} for warning in found}
 
 
@@ -293,3 +298,9 @@ def test_the_same_run_gives_the_same_warnings_and_shares_within_bounds(runs: lis
     assert first == again
     assert list(first) == list(again)
     assert all(0 < evidence.get("share", 1) <= 1 for evidence in first.values())
+
+
+def test_every_kind_is_written_down() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "warnings.md").read_text("utf-8")
+    table = "".join(f"| `{kind}` | {when} |\n" for kind, when in KINDS.items())
+    assert table in text, f"put this into docs/warnings.md:\n{table}"

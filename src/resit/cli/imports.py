@@ -28,16 +28,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on stan
 def register(app: typer.Typer) -> None:
     """Add the verbs of `resit import`."""
     verbs = typer.Typer(
-        help="Make a run folder of what other programs generated, and score it.", no_args_is_help=True
+        help="Make a run folder of what other programs generated, and score it.",
+        epilog="Example: resit import jsonl answers.jsonl --task gsm8k -o runs/answers",
+        no_args_is_help=True,
     )
-    verbs.command(
-        "lm-eval",
-        epilog="Example: resit import lm-eval out/samples_gsm8k_2026-01-31T12-00-00.jsonl -o runs/theirs",
-    )(lm_eval)
-    verbs.command("jsonl", epilog="Example: resit import jsonl answers.jsonl --task gsm8k -o runs/answers")(
-        jsonl
-    )
-    verbs.command("inspect", epilog="Example: resit import inspect logs/gsm8k.eval -o runs/inspect")(inspect)
+    for name, verb, what, example in (
+        (
+            "lm-eval",
+            lm_eval,
+            "lm-eval's samples_*.jsonl.",
+            "samples_gsm8k_2026-01-31T12-00-00.jsonl -o runs/theirs",
+        ),
+        ("jsonl", jsonl, 'Lines of {"doc_id", "response"}.', "answers.jsonl --task gsm8k -o runs/answers"),
+        ("inspect", inspect, "inspect_ai's .eval logs.", "logs/gsm8k.eval -o runs/inspect"),
+    ):
+        verbs.command(name, short_help=what, epilog=f"Example: resit import {name} {example}")(verb)
     app.add_typer(verbs, name="import")
 
 
@@ -50,10 +55,10 @@ def lm_eval(
     trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import the samples that lm-eval logged; the task is the one in the file's name, unless --task is given.
+    """Import the samples that lm-eval logged.
 
-    Documents are paired by content, prompts are those of the file, and a line that cannot be used means that
-    nothing is imported.
+    The task is the one in the file's name, unless --task is given. Documents are paired by content, prompts
+    are those of the file, and a line that cannot be used means that nothing is imported.
     """
     from resit.errors import UsageError
     from resit.runs.imports import from_lm_eval
@@ -88,10 +93,10 @@ def jsonl(
     trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import answers from JSON lines; doc_id is the row of the task's split, from 0.
+    """Import answers from JSON lines.
 
-    A line may also say repeat, finish_reason, stop, error, prompt or messages, and token counts. A line that
-    cannot be used means that nothing is imported.
+    doc_id is the row of the task's split, from 0. A line may also say repeat, finish_reason, stop, error,
+    prompt or messages, and token counts. A line that cannot be used means that nothing is imported.
     """
     from resit.runs.imports import from_jsonl
     from resit.runs.imports.writer import File, Origin, Part
@@ -109,9 +114,10 @@ def inspect(
     trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import the samples of an inspect_ai log; the task is the log's, unless --task is given.
+    """Import the samples of an inspect_ai log.
 
-    Documents are paired by the words of the question; an epoch is a repeat.
+    The task is the log's, unless --task is given. Documents are paired by the words of the question; an epoch
+    is a repeat.
     """
     from resit.runs.imports import from_inspect
     from resit.runs.imports.writer import File, Origin, Part

@@ -9,6 +9,24 @@ from typing import Any, Protocol
 from resit.records import Generation
 from resit.reports.graded import Graded
 
+KINDS: Mapping[str, str] = {
+    "missing-samples": "samples of the plan were not generated yet",
+    "errored-samples": "samples errored; with the score of the others, and the one that counts these as wrong",
+    "zero-accuracy": "20 samples or more, and not one right under the rule that the task is quoted by",
+    "unextracted": "in a tenth of the samples or more even the rule that reads most finds no answer",
+    "rule-below-robust": "a rule scores five points or more below `robust`: it measures form as well",
+    "truncated": "a twentieth of the samples or more was cut at the token limit; with the others' score",
+    "end-unknown": "an import does not say how its texts ended, so truncation cannot be seen",
+    "stop-inside-reasoning": "a stop string ended one text in a hundred or more within unfinished reasoning",
+    "stopped-without-answer": "a stop string ended a twentieth of the texts or more before any answer",
+    "empty-texts": "one text in a hundred or more is empty; with how many of these cost tokens",
+    "endless-repetition": "one text in fifty or more ends in one phrase over and over",
+    "identical-repeats": "the repeats of nine questions in ten or more are one text, though sampled",
+    "double-bos": "a prompt begins with a beginning-of-text token as text, which most tokenizers add too",
+    "prompts-cut": "a tenth of the prompts or more, of different length, count as one largest token number",
+}
+"""Each kind of warning, and when it is given; in the order in which they are given."""
+
 _SHOWN = 3
 """Samples that the evidence names."""
 
