@@ -11,7 +11,7 @@ from resit.reports.graded import Graded
 
 KINDS: Mapping[str, str] = {
     "missing-samples": "samples of the plan were not generated yet",
-    "errored-samples": "samples errored; with the score of the others, and the one that counts these as wrong",
+    "errored-samples": "samples errored; with the score of the others, and that with these as wrong",
     "zero-accuracy": "20 samples or more, and not one right under the rule that the task is quoted by",
     "unextracted": "in a tenth of the samples or more even the rule that reads most finds no answer",
     "rule-below-robust": "a rule scores five points or more below `robust`: it measures form as well",
