@@ -52,11 +52,13 @@ _PHRASE = re.compile(
     r"\s+(?:(?:the|all|her|his|their|its|a|an|other|first|last|next|same|these|those|about|only)\s+){0,2}$",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(rf"(?<=[.!?]){ABBREVIATION}[\"'*)]*\s+|(?<=[。！？।])|;\s+")
+_SENTENCE = re.compile(rf"[.!?]{ABBREVIATION}[\"'*)]*\s+|[。！？।]|;\s+")
+_REFUSAL_REACH = 300
+_REFUSAL_WORDS = ("cannot", "can't", "not ", "impossible", "unable", "information")
+"""One of them is in every refusal; looking for them is much quicker than the pattern."""
 _REFUSAL = re.compile(
     r"\b(?:cannot|can't|can not|could not|(?:impossible|unable|not possible) to)\s+(?:be\s+)?(?:further\s+)?"
     r"(?:determine|answer|calculate|solve|say|simplif)|\b(?:not enough|insufficient|more) information",
-    re.IGNORECASE,
 )
 _OPERATOR_GAP = re.compile(
     r"[\s)]*(?:[^\W\d_]{1,20}\s+)?[)\s]*(?:[+*/×÷·]|[-−–]|x|\\times|\\cdot|\\div)[\s($\\]*"
@@ -74,7 +76,7 @@ def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) 
     """The number stated by the last sentence that states one."""
     if _loops(text, start, end):
         return Closing(None, "repetition")
-    if _REFUSAL.search(text, max(start, end - 300), end):
+    if _refuses(text[max(start, end - _REFUSAL_REACH) : end]):
         return Closing(None, "refusal")
     stop = len(text[start:end].rstrip()) + start
     if text[start:stop].endswith(("?", "？")):
@@ -88,6 +90,11 @@ def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) 
                 return found
     words = _last_words(text, start, end)
     return Closing(words, "" if words else NOTHING)
+
+
+def _refuses(tail: str) -> bool:
+    tail = tail.lower()
+    return any(word in tail for word in _REFUSAL_WORDS) and _REFUSAL.search(tail) is not None
 
 
 def _loops(text: str, start: int, end: int) -> bool:

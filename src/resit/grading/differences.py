@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from resit.grading.extraction import TRUNCATED, UNFINISHED
 from resit.grading.numerals import Exact
-from resit.grading.reasoning import lower, segments
+from resit.grading.reasoning import segments
 from resit.grading.values import Amount, read_value
 from resit.records import SampleScore, Verdict
 
@@ -101,9 +101,7 @@ def _kind_of_reading(written: str, value: str, extracted: str) -> str:
 
 def _read_on(text: str, answer_end: int, extracted: str) -> bool:
     """Whether the other rule's answer stands only behind the end of the model's own answer."""
-    first = next(
-        ((s, e) for s, e in segments(text, lower(text), 0, len(text)) if e >= answer_end), (0, len(text))
-    )
+    first = next(((s, e) for s, e in segments(text, 0, len(text)) if e >= answer_end), (0, len(text)))
     beyond = text[first[1] :]
     return bool(beyond.strip()) and extracted in beyond and extracted not in text[first[0] : first[1]]
 

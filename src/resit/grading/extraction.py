@@ -69,7 +69,7 @@ def extract(
     reader = _READERS[wanted]
     found = Extraction(None)
     for start, end in parts:
-        for segment in segments(text, lowered, start, end):
+        for segment in segments(text, start, end):
             found = _in_segment(text, lowered, anchors, segment, reader, language, truncated)
             if found.value is not None or found.final:
                 return found

@@ -134,9 +134,10 @@ def bounded_power(base: Exact, exponent: int) -> Exact | None:
 
 def write(value: Exact) -> str:
     """The value in its one written form: an integer, a finite decimal, else `n/d`."""
-    value = simplest(value)
     if isinstance(value, int):
         return str(value)
+    if value.denominator == 1:
+        return str(value.numerator)
     places = _decimal_places(value.denominator)
     if places is None:
         return f"{value.numerator}/{value.denominator}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from resit.errors import ResitError
 from resit.grading.filters import Unscorable
-from resit.grading.reasoning import lower, outside_reasoning, segments
+from resit.grading.reasoning import outside_reasoning, segments
 from resit.grading.rules import Policy
 from resit.grading.values import gold_text
 from resit.grading.verifier import Overrun, is_installed, shared_verifier
@@ -38,9 +38,7 @@ def judge(rule: str, text: str, gold: str, policy: Policy, truncated: bool) -> V
     if parts is None:
         return Verdict(rule, None, 0.0, reason="unfinished reasoning")
     start, end = parts[0]
-    start, end = next(
-        (s for s in segments(text, lower(text), start, end) if text[s[0] : s[1]].strip()), (start, end)
-    )
+    start, end = next((s for s in segments(text, start, end) if text[s[0] : s[1]].strip()), (start, end))
     if truncated and end == len(text):
         return Verdict(rule, None, 0.0, reason="truncated")
     answer = text[max(start, end - _MAX_ANSWER) : end]

@@ -48,6 +48,7 @@ _WRAPPERS = (
     ("\\boxed{", "}"), ("\\fbox{", "}"), ("\\left(", "\\right)"), ("{", "}"), ("`", "`"), ('"', '"'),
     ("'", "'"), ("“", "”"),
 )  # fmt: skip
+_WRAPPER_BEGINNINGS = frozenset({opening[0] for opening, _ in _WRAPPERS} | {""})
 _LABEL = re.compile(
     r"(?:[A-Za-z](?:_\{?\w\}?)?|\\text\{[^{}=]{1,40}\}|[A-Za-z][A-Za-z ]{1,30}[A-Za-z])\s*[=:]\s*(?![=>])"
 )
@@ -113,6 +114,8 @@ def _undress(text: str) -> str:
     text = text.strip()
     for _ in range(12):
         text = text.strip().rstrip("。").strip()
+        if text[:1] not in _WRAPPER_BEGINNINGS:
+            return text
         wrapper = next((w for w in _WRAPPERS if text.startswith(w[0]) and _closes(text, *w)), None)
         if wrapper is None:
             return text
