@@ -1,9 +1,10 @@
-"""What a person read in real responses on which the rules disagree.
+"""What was read in real responses on which the rules disagree.
 
 For each log up to 200 responses were drawn (seeded) among those that robust, lm-eval's strict and
-flexible rules and DeepSeek-Math's rule do not judge alike, and each was read to its end: `reads` is the
-number it states as its answer ("-": none, or several), `right` whether that is the gold answer. The
-responses themselves stay in the shared folder.
+flexible rules and DeepSeek-Math's rule do not judge alike. The end of each (its last 110 characters, more
+where the answer stands earlier) was read beside the gold answer, and what robust had extracted was confirmed
+or robust was mended: `reads` is the number that the response states as its answer ("-": none, or
+several), `right` whether that is the gold answer. The responses themselves stay in the shared folder.
 """
 
 from __future__ import annotations
