@@ -88,11 +88,34 @@ def test_repeats_use_the_question_level_test(command, scored_run):
     assert found["p_value"] == pytest.approx(stats.paired_difference(*means).p_value)
 
 
+def test_the_table_fits_80_columns(pair, scored_run):
+    from rich.console import Console
+
+    from resit.reports.comparison import compare_many
+    from resit.reports.comparison_table import comparison_table
+
+    long_name = scored_run("a-model-with-a-rather-long-name-instruct-8B", single(B))
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(comparison_table(compare_many([pair[0], long_name, pair[1]])))
+    lines = captured.get().splitlines()
+    assert lines[0].split() == ["A", "−", "B", "n", "A", "B", "Points", "Interval", "p", "adjusted"]
+    assert "1319  80.0 %  78.1 %    +1.9  +0.3 to +3.5  0.0199    0.0398" in lines[1]
+
+
+def test_a_file_is_no_run(command, pair, tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    refused = command("compare", pair[0], tmp_path / "file")
+    assert refused.status == 2
+    assert f"{tmp_path / 'file'} is a file, not a run's folder" in refused.err
+
+
 def test_errored_samples_are_neither_right_nor_wrong(command, scored_run):
     first, second = scored_run("a", single("11!1-")), scored_run("b", single("1111!"))
     found = command("compare", first, second, "--json").json
     assert (found["questions"], found["difference"]) == (3, 0)
     assert (found["first"]["errored"], found["second"]["errored"]) == (1, 1)
+    assert (found["measured_in_first_only"], found["measured_in_second_only"]) == (1, 1)
     shown = command("compare", first, second).out
     assert "a: 1 samples errored, 0 are missing; neither counts as wrong." in shown
     assert "Left out: 1 questions measured in the first run only, 1 in the second only." in shown

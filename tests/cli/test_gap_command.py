@@ -23,6 +23,29 @@ class TestCounts:
         assert found["ci_low"] < 0 < found["ci_high"]
         assert found["p_value"] == pytest.approx(0.992, abs=1e-3)
 
+    def test_answers_that_are_all_alike_confirm_no_margin_of_nothing(self, command):
+        few = command("gap", "--counts", "10/10", "10/10", "--json").json
+        assert few["standard_error"] == 0
+        assert few["confirmable_margin"] == pytest.approx(
+            stats.confirmable_margin(stats.gap_error(11 / 12, 12, 11 / 12, 12))
+        )
+
+    def test_the_table_fits_80_columns(self):
+        from rich.console import Console
+
+        from resit.reports.gap_table import gap_table
+        from resit.reports.gaps import gap_of_counts
+
+        gap = gap_of_counts((1055, 1319), (964, 1205), model="a-model-with-a-rather-long-name-instruct-8B")
+        console = Console(width=80)
+        with console.capture() as captured:
+            console.print(gap_table(gap, gap))
+        rows = [line.split("  ") for line in captured.get().splitlines()]
+        cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+        assert ["seen", "80.0 % of 1319", "80.0 % of 1319"] in cells
+        assert ["interval", "−3.1 to +3.1", "−3.1 to +3.1"] in cells
+        assert ["detectable", "4.5", "4.5"] in cells
+
     def test_in_words(self, command):
         shown = command("gap", "--counts", "1055/1319", "964/1205")
         assert shown.status == 0

@@ -49,6 +49,17 @@ def test_one_sided_sees_more(command):
     )
 
 
+def test_a_pair_sees_nothing_that_fewer_than_five_questions_would_show(command):
+    words = ["power", "paired", "--n", 100, "--json", "--discordance"]
+    assert command(*words, 0.02).json["minimum_detectable_effect"] == 0.05  # 2.80 sqrt(.02/100) is 0.04
+    hopeless = command(*words, 0.1, "--effect", 0.04).json
+    assert hopeless["impossible"] == ["largest_discordance"]
+    assert command("power", "paired", "--discordance", 0.02, "--effect", 0.02, "--json").json == {
+        "design": "paired",
+        "questions_needed": 385,
+    }
+
+
 class TestMeasured:
     def test_discordance_of_a_pair(self, command, scored_run):
         first = scored_run("a", {f"q{i}": ["18" if i % 4 else "20"] for i in range(100)})
@@ -90,7 +101,13 @@ class TestMeasured:
         (["single", "--n", 0], "n must be at least 1"),
         (["single", "--n", 10, "--p", 80], "between 0 and 1"),
         (["single", "--n", 10, "--alpha", 5], "need 0 < alpha < 1"),
-        (["paired", "--n", 10, "--discordance", 0.01, "--effect", 0.2], "variance >= 0"),
+        (["paired", "--n", 10, "--discordance", 0.01, "--effect", 0.2], "cannot come from a discordance"),
+        (["paired", "--discordance", 0.01, "--effect", 0.05], "cannot come from a discordance"),
+        (["single", "--n", 10, "--p", 0], "no spread"),
+        (["gap", "--n", 10, "--p", 1, "--p-fresh", 0], "no spread"),
+        (["single", "--effect", 0], "--effect is a fraction between 0 and 1"),
+        (["single", "--effect", 2], "--effect is a fraction between 0 and 1"),
+        (["single", "--effect", "nan"], "--effect is a fraction between 0 and 1"),
         (["triple", "--n", 10], "triple"),
     ],
 )

@@ -13,26 +13,27 @@ from resit.reports.wording import p_cell, p_text, percent, points, sight, span
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:
-    """A table without lines; the first `left` columns are text, the others numbers."""
+    """A table without lines; the first `left` columns are text, which folds, the others numbers."""
     table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold")
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    for name in columns[:left]:
+        table.add_column(Text(name), overflow="fold")
+    for name in columns[left:]:
+        table.add_column(Text(name), justify="right", no_wrap=True)
     return table
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """One row a comparison; an adjusted p-value where several were made."""
+    """One row a comparison, 80 columns wide; an adjusted p-value where several were made."""
     many = any(comparison.p_adjusted is not None for comparison in comparisons)
-    names = ["A", "B", "Task", "Questions", "Score A", "Score B", "A − B", "Interval", "p"]
-    table = plain_table(*names, *(["p adjusted"] if many else []), "Detectable", left=3)
+    names = ["A − B", "n", "A", "B", "Points", "Interval", "p"]
+    table = plain_table(*names, *(["adjusted"] if many else []))
+    several = len({comparison.first.task for comparison in comparisons}) > 1
     for comparison in comparisons:
         result = comparison.result
         sizes = f"{result.n_first}" if comparison.paired else f"{result.n_first} / {result.n_second}"
         adjusted = comparison.p_adjusted
         table.add_row(
-            Text(comparison.first.name),
-            Text(comparison.second.name),
-            Text(comparison.first.task),
+            Text(_who(comparison, several)),
             sizes,
             percent(comparison.first_score),
             percent(comparison.second_score),
@@ -40,9 +41,13 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
             f"{points(result.ci_low)} to {points(result.ci_high)}",
             p_cell(result.p_value),
             *([p_cell(adjusted) if adjusted is not None else ""] if many else []),
-            points(result.minimum_detectable_effect, signed=False),
         )
     return table
+
+
+def _who(comparison: Comparison, with_task: bool) -> str:
+    task = f"{comparison.first.task}: " if with_task else ""
+    return f"{task}{comparison.first.name} − {comparison.second.name}"
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,7 +12,7 @@ from resit.reports.comparison import UNKNOWN
 from resit.reports.comparison_table import plain_table
 from resit.reports.gap_league import GapLeague
 from resit.reports.gaps import Gap, GapDifference
-from resit.reports.wording import p_cell, p_text, percent, points, sight, span
+from resit.reports.wording import p_cell, p_text, percent, points, seen_from, sight, span
 
 if TYPE_CHECKING:
     from resit.stats.correlations import Correlation
@@ -24,36 +24,34 @@ DIFFICULTY = (
 
 
 def gap_table(*gaps: Gap) -> Table:
-    """One row a gap."""
-    table = plain_table(
-        "Model",
-        "Seen",
-        "Fresh",
-        "n seen",
-        "n fresh",
-        "Gap",
-        "± SE",
-        "Interval",
-        "p",
-        "p one-sided",
-        "Detectable",
-    )
+    """One column a gap: what was measured, the gap, how sure it is."""
+    table = plain_table("")
     for gap in gaps:
-        result = gap.result
-        table.add_row(
-            Text(gap.model),
-            percent(gap.seen_score),
-            percent(gap.fresh_score),
-            str(result.n_first),
-            str(result.n_second),
-            points(result.difference),
-            points(result.standard_error, signed=False),
-            f"{points(result.ci_low)} to {points(result.ci_high)}",
-            p_cell(result.p_value),
-            p_cell(result.p_greater),
-            points(result.minimum_detectable_effect, signed=False),
-        )
+        table.add_column(Text(gap.model), justify="right", overflow="fold")
+    for label, *cells in zip(_gap_labels(gaps), *map(_gap_cells, gaps), strict=True):
+        table.add_row(Text(label), *cells)
     return table
+
+
+def _gap_labels(gaps: Sequence[Gap]) -> tuple[str, ...]:
+    """The rows' names; the sets' own ones where all gaps are about the same."""
+    named = len({(gap.seen, gap.fresh) for gap in gaps}) == 1 and gaps[0].seen != "seen"
+    sets = (f"seen: {gaps[0].seen}", f"fresh: {gaps[0].fresh}") if named else ("seen", "fresh")
+    return *sets, "gap, points", "± SE", "interval", "p", "p one-sided", "detectable"
+
+
+def _gap_cells(gap: Gap) -> tuple[str, ...]:
+    result = gap.result
+    return (
+        f"{percent(gap.seen_score)} of {result.n_first}",
+        f"{percent(gap.fresh_score)} of {result.n_second}",
+        points(result.difference),
+        points(result.standard_error, signed=False),
+        f"{points(result.ci_low)} to {points(result.ci_high)}",
+        p_cell(result.p_value),
+        p_cell(result.p_greater),
+        seen_from(result.minimum_detectable_effect),
+    )
 
 
 def gap_lines(gap: Gap) -> Iterator[str]:
@@ -116,7 +114,9 @@ def gap_difference_lines(found: GapDifference) -> Iterator[str]:
 def league_table(league: GapLeague) -> Table:
     """One row a model, with adjusted p-values."""
     names = ["Model", "Seen", "Fresh", "Gap", "Interval", "p", "Holm", "BH"]
-    table = plain_table(*names, *([league.covariate] if league.covariate else []))
+    table = plain_table(*names)
+    if league.covariate:
+        table.add_column(Text(league.covariate), justify="right", overflow="fold", max_width=10)
     for standing in league.standings:
         gap, result = standing.gap, standing.gap.result
         covariate = "" if standing.covariate is None else f"{standing.covariate:.4g}"
@@ -147,8 +147,9 @@ def league_lines(league: GapLeague) -> Iterator[str]:
         yield f"{agreed} of {printed} printed gaps follow from the printed scores to within their rounding."
     sees = sorted(standing.gap.result.minimum_detectable_effect for standing in league.standings)
     sizes = f"{first.result.n_first} seen and {first.result.n_second} fresh questions"
-    least, most = (points(effect, signed=False) for effect in (sees[0], sees[-1]))
-    yield f"With {sizes} these designs see gaps above {least} to {most} points, depending on the score."
+    least, most = map(seen_from, (sees[0], sees[-1]))
+    above = f"{least} points" if least == most else f"{least} to {most} points, depending on the score"
+    yield f"With {sizes} these designs see gaps above {above}."
     for found in league.correlations:
         yield _correlation_line(found, league.covariate or "")
 

@@ -16,6 +16,7 @@ from resit.stats import (
     Equivalence,
     confirmable_margin,
     difference_of,
+    effect_factor,
     gap_test,
     gap_tost,
     unpaired_difference,
@@ -51,8 +52,13 @@ class Gap:
 
     @property
     def confirmable_margin(self) -> float:
-        """The smallest margin that this design could confirm as "no gap" with power .8."""
-        return confirmable_margin(self.result.standard_error)
+        """The smallest margin that this design could confirm as "no gap" with power .8.
+
+        From the error behind the detectable effect, which is not 0 where all answers are alike.
+        """
+        result = self.result
+        planned = result.minimum_detectable_effect / effect_factor(1 - result.confidence)
+        return min(1.0, confirmable_margin(planned))
 
     def as_json(self) -> dict[str, Any]:
         """Flat: the keys of `Difference`, both scores, the equivalence test where there is one."""

@@ -15,6 +15,7 @@ from resit.reports.wording import percent, points
 from resit.stats import (
     confirmable_margin,
     effect_factor,
+    fewest_discordant,
     fresh_questions_needed,
     gap_error,
     largest_discordance,
@@ -81,12 +82,24 @@ def findings(plan: Plan) -> Findings:
         raise UsageError(f"the design is single, paired or gap, not {plan.design!r}")
     if plan.n is None and plan.effect is None:
         raise UsageError("expected --n (what can it see?), --effect (what does it need?), or both")
+    if plan.effect is not None and not 0 < abs(plan.effect) < 1:
+        raise UsageError(f"--effect is a fraction between 0 and 1 (0.01 is one point), not {plan.effect:g}")
     if (plan.between is None) != (plan.within is None):
         raise UsageError("--between and --within belong together", "resit power --from RUN… measures them")
     if plan.design == "paired" and plan.discordance is None and plan.between is None:
         raise UsageError(
             "a paired design needs --discordance, the share of questions that only one run gets right",
             "0.1 is common between different models, 0.02 between a model and its quantised self",
+        )
+    if (
+        plan.between is None
+        and plan.design == "paired"
+        and abs(plan.effect or 0.0) > (plan.discordance or 0.0)
+    ):
+        raise UsageError(
+            f"an effect of {plan.effect:g} cannot come from a discordance of {plan.discordance:g}: "
+            "the runs differ in at least as many questions as their scores do",
+            "raise --discordance to at least the effect",
         )
     return checked(lambda: _findings(plan))
 
@@ -97,9 +110,11 @@ def _findings(plan: Plan) -> Findings:
     impossible: list[str] = []
     if plan.n is not None:
         error = _standard_error(plan, plan.n)
+        if error == 0:
+            raise ValueError("this design has no spread, so that nothing follows about what it sees")
         seen.update(
             standard_error=error,
-            minimum_detectable_effect=min(1.0, factor * error),
+            minimum_detectable_effect=min(1.0, max(factor * error, _fewest(plan) / plan.n)),
             half_width=normal_quantile(1 - plan.alpha) * error,
             confirmable_margin=confirmable_margin(error, plan.alpha, plan.power),
         )
@@ -111,6 +126,13 @@ def _findings(plan: Plan) -> Findings:
             if needed is None:
                 impossible.append(name)
     return Findings(plan.design, **seen, impossible=tuple(impossible))
+
+
+def _fewest(plan: Plan) -> int:
+    """Questions on which a pair must differ before any test can tell; 0 for other designs."""
+    return (
+        fewest_discordant(plan.alpha, plan.sides) if plan.design == "paired" and plan.between is None else 0
+    )
 
 
 def _standard_error(plan: Plan, n: int) -> float:
@@ -128,11 +150,13 @@ def _standard_error(plan: Plan, n: int) -> float:
 
 
 def _needs(plan: Plan, effect: float, factor: float) -> Iterator[tuple[str, Any]]:
-    yield "questions_needed", questions_needed(effect, _variance(plan, effect), factor)
+    fewest = math.ceil(_fewest(plan) / abs(effect))
+    yield "questions_needed", max(fewest, questions_needed(effect, _variance(plan, effect), factor))
     if plan.between is not None and plan.within is not None and plan.n is not None and plan.design != "gap":
         yield "repeats_needed", repeats_needed(effect, plan.n, plan.between, plan.within, factor)
     elif plan.design == "paired" and plan.n is not None:
-        yield "largest_discordance", largest_discordance(effect, plan.n, factor)
+        largest = largest_discordance(effect, plan.n, factor)
+        yield "largest_discordance", largest if plan.n >= fewest and largest >= abs(effect) else None
     elif plan.design == "gap" and plan.n is not None:
         fresh = plan.p if plan.p_fresh is None else plan.p_fresh
         yield "fresh_questions_needed", fresh_questions_needed(effect, plan.p, plan.n, fresh, factor)
@@ -210,6 +234,7 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
 _IMPOSSIBLE = {
     "fresh_questions_needed": "No number of fresh questions suffices: the seen set alone is too small.",
     "repeats_needed": "No number of samples suffices: the spread between questions alone is too large.",
+    "largest_discordance": "These questions are too few to see it at any discordance.",
 }
 
 

@@ -218,5 +218,7 @@ def read_results(run: Path) -> dict[str, Any]:
         return jsonl.decode(path.read_bytes())
     except FileNotFoundError:
         raise UsageError(f"{run} has no {FILE}", f"score it first: resit score {run}") from None
+    except NotADirectoryError:
+        raise UsageError(f"{run} is a file, not a run's folder") from None
     except ValueError as error:
         raise UsageError(f"{path} is damaged: {error}", f"rebuild it: resit score {run}") from error

@@ -37,10 +37,14 @@ def span(low: float, high: float, confidence: float) -> str:
     return f"{100 * confidence:g} % interval {points(low)} to {points(high)} points"
 
 
+def seen_from(effect: float) -> str:
+    """A detectable effect in points, rounded up, so that a design is never promised too much."""
+    return points(math.ceil(round(1000 * effect, 6)) / 1000, signed=False)
+
+
 def sight(result: Difference) -> str:
-    """What the design can see, in the issue's words; rounded up, so that it is never promised too much."""
-    tenths = math.ceil(round(1000 * result.minimum_detectable_effect, 6)) / 1000
-    return f"this design can see gaps above {points(tenths, signed=False)} points"
+    """What the design can see, in one phrase."""
+    return f"this design can see gaps above {seen_from(result.minimum_detectable_effect)} points"
 
 
 def verdict(result: Difference, first: str, second: str) -> str:
