@@ -28,9 +28,9 @@ def test_a_limit_is_a_number_or_below_1_a_share(make_task: MakeTask, limit: floa
     assert len(list(prompts.questions(make_task({}, test=rows(10)), limit=limit))) == asked
 
 
-@pytest.mark.parametrize("limit", [0, -1, 0.0])
+@pytest.mark.parametrize("limit", [0, -1, 0.0, float("nan"), float("inf")])
 def test_a_limit_of_nothing_is_refused(make_task: MakeTask, limit: float) -> None:
-    with pytest.raises(UsageError, match="--limit must be above 0"):
+    with pytest.raises(UsageError, match="--limit must be a number above 0"):
         prompts.questions(make_task({}, test=rows(10)), limit=limit)
 
 

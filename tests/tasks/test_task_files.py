@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -89,3 +90,24 @@ def test_an_archive_is_read_like_a_folder(tmp_path: Path) -> None:
     assert [place.name for place in Place("lm_eval/tasks", path).files()] == ["base_yaml", "top.yaml"]
     with pytest.raises(UsageError, match=r"cannot read the task file lm-eval:a/none\.yaml: no such file"):
         top.beside("../none.yaml").read()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "metadata: &m {x: *m}\n",
+        "metadata: &m [1, *m]\n",
+        "a: &a [1, 2, 3, 4, 5, 6, 7, 8]\n"
+        + "".join(
+            f"{name}: &{name} [{', '.join([f'*{below}'] * 8)}]\n" for below, name in pairwise("abcdefg")
+        ),
+    ],
+)
+def test_aliases_that_never_end_or_explode_are_refused(write: Write, text: str) -> None:
+    with pytest.raises(UsageError, match=r"bomb\.yaml: expected at most 1000000 values"):
+        parse(Place(write("bomb.yaml", text)))
+
+
+def test_an_alias_may_repeat_a_part(write: Write) -> None:
+    same = parse(Place(write("t.yaml", "a: &a [1, 2]\nb: *a\nc: [*a, *a]\n")))
+    assert same == {"a": [1, 2], "b": [1, 2], "c": [[1, 2], [1, 2]]}

@@ -73,6 +73,8 @@ def test_every_filter_of_lm_eval_is_taken(write: Write, minimal: str) -> None:
         ("metric_list: [{}]", "expected the name of a metric, found None"),
         ("metric_list: [{metric: exact_match, ignore_cse: true}]", "exact_match has no setting 'ignore_cse'"),
         ("metric_list: [{metric: exact_match, regexes_to_ignore: ['(']}]", "'(' is not a regular expression"),
+        ("resit: {headline: 'exact_match,nope'}", "the task does not report 'exact_match,nope'"),
+        ("resit: {headline: 'exact_match,gsm8k'}", "the task does not report 'exact_match,gsm8k'"),
     ],
 )
 def test_faulty_rules_are_refused_when_the_task_loads(
@@ -83,6 +85,12 @@ def test_faulty_rules_are_refused_when_the_task_loads(
         tasks.load([path])
     assert said in str(caught.value)
     assert str(caught.value).startswith(path)
+
+
+@pytest.mark.parametrize("headline", ["exact_match,none", "exact_match,robust"])
+def test_filters_and_named_rules_can_be_the_headline(write: Write, minimal: str, headline: str) -> None:
+    (task,) = tasks.load([write("t.yaml", f"{minimal}resit: {{headline: '{headline}'}}\n")])
+    assert task.rules.headline == headline
 
 
 def test_metric_settings_and_grading_policy_reach_the_rules(write: Write, minimal: str) -> None:

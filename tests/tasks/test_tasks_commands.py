@@ -193,3 +193,19 @@ def test_a_task_is_tried_in_the_words_of_its_own_patterns(pattern: str, sentence
     rules = ScoringRules((FilterChain("x", (FilterStep("regex", {"regex_pattern": pattern}),)),), ())
     said = [text.replace("{}", "7") for text in validation._sentences_of(rules)]
     assert said == ([sentence] if sentence else [])
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ("generation_kwargs: {until: 5}\n", "until: expected a string or a list of strings, found 5"),
+        ("generation_kwargs: {temprature: 1}\n", "did you mean 'temperature'?"),
+        ("test_split: tst\n", "error: data_files has no split 'tst'; it has test"),
+    ],
+)
+def test_what_a_run_would_refuse_is_refused_by_validation(
+    make: Callable[..., str], extra: str, said: str
+) -> None:
+    result = run("validate", make(extra))
+    assert isinstance(result.exception, UsageError)
+    assert said in f"error: {result.exception}"

@@ -73,6 +73,7 @@ class Validation:
 def validate(task: Task) -> Validation:
     """All that can be checked of a task without a model. Raises ResitError when it cannot be rendered."""
     found = Validation(task.name)
+    task.sampling()  # a fault in the settings is an error here, as it is when the task is run
     questions = checks.rendered(task)
     found.documents = len(questions)
     if not questions:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
-from math import ceil
+from math import ceil, inf
 
 from resit.errors import UsageError
 from resit.prompts.chat import ChatOptions
@@ -51,8 +51,8 @@ def limited(documents: Sequence[Document], limit: int | float | None) -> Sequenc
     """The first `limit` documents; below 1, that share, rounded up. Raises UsageError for 0 or less."""
     if limit is None:
         return documents
-    if limit <= 0:
-        raise UsageError(f"--limit must be above 0, found {limit:g}")
+    if not 0 < limit < inf:
+        raise UsageError(f"--limit must be a number above 0, found {limit:g}")
     return documents[: ceil(len(documents) * limit) if limit < 1 else int(limit)]
 
 

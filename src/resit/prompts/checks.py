@@ -15,6 +15,7 @@ from resit.tasks import Task
 def rendered(task: Task) -> list[Question]:
     """Every question of the task. Raises UsageError naming the document that cannot be rendered."""
     made: list[Question] = []
+    task.documents()  # so that what is wrong with the data set is not put down to its first document
     try:
         for question in questions(task):
             made.append(question)

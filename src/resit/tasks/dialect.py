@@ -99,7 +99,7 @@ class FewshotKeys(_Keys):
 class TaskConfig(_Keys):
     """One task as its file has it."""
 
-    task: str
+    task: str = Field(min_length=1)
     task_alias: str | None = None
     tag: str | list[str] | None = None
     dataset_path: str | None = None

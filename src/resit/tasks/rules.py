@@ -42,9 +42,9 @@ DEFAULT_CHAIN = FilterChain("none", (FilterStep("take_first"),))
 
 
 def scoring_rules(config: TaskConfig, where: object) -> ScoringRules:
-    """The task's rules. Raises UsageError for an unknown filter or setting or a broken regex."""
+    """The task's rules. Raises UsageError for an unknown filter, setting or headline, a broken regex."""
     chains = tuple(_chain(entry, where) for entry in config.filter_list or ())
-    return ScoringRules(
+    rules = ScoringRules(
         filters=chains if config.filter_list is not None else (DEFAULT_CHAIN,),
         metrics=_metrics(config.metric_list, where),
         headline=config.resit.headline,
@@ -52,6 +52,19 @@ def scoring_rules(config: TaskConfig, where: object) -> ScoringRules:
         options=dict(config.resit.options),
         process_results=config.process_results,
     )
+    _check_headline(rules, where)
+    return rules
+
+
+def _check_headline(rules: ScoringRules, where: object) -> None:
+    """Refuse a headline that no filter, metric and rule will report; a task's own scorer may report any."""
+    own = [f"{metric.name},{chain.name}" for metric in rules.metrics for chain in rules.filters]
+    known = [*own, *(f"exact_match,{name}" for name in rules.named)]
+    if rules.headline and rules.process_results is None and rules.headline not in known:
+        raise UsageError(
+            f"{where}: resit.headline: the task does not report {rules.headline!r}",
+            f"it reports {'; '.join(known)}",
+        )
 
 
 def _chain(entry: Mapping[str, Any], where: object) -> FilterChain:
