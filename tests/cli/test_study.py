@@ -191,14 +191,38 @@ def test_secrets_are_taken_out_longest_first_and_short_ones_stay_in_texts() -> N
         ({"models": [model("../a")]}, "name '../a': expected letters"),
         ({"models": [model(".a")]}, "name '.a': expected letters"),
         ({"system_instruction": "${KEY}"}, "system_instruction: ${KEY} may stand in model_args only"),
-        ({"models": [model("a", system_instruction="${KEY}")]}, "${KEY} may stand in model_args only"),
-        ({"tasks": ["${KEY}"]}, "tasks: ${KEY} may stand in model_args only"),
+        (
+            {"models": [model("a", system_instruction="${KEY}")]},
+            "models.0.system_instruction: ${KEY} may stand in model_args only",
+        ),
+        ({"tasks": ["${KEY}"]}, "tasks.0: ${KEY} may stand in model_args only"),
     ],
 )
 def test_a_setting_that_cannot_be_meant_is_named(folder: Path, keys: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
         read_study(study(folder, **keys))
     assert f"study.yaml: {said}" in str(error.value) or said in str(error.value)
+
+
+LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &a [*a]", "found more once aliases are written out"),
+        (LAUGHS, "found more once aliases are written out"),
+        ("- a", "expected settings, such as models and tasks, found list"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_a_file_that_is_no_study_is_refused(folder: Path, text: str, said: str) -> None:
+    path = folder / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=said):
+        read_study(path)
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_study(folder / "none.yaml")
 
 
 def test_an_error_says_what_the_setting_is_for(folder: Path) -> None:

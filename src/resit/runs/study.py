@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _NAME = re.compile(r"[\w+=@-][\w.+=@-]*")
+_MODEL_ARGS = re.compile(r"models\.\d+\.model_args(\..*)?")
+"""The only place for `${NAME}`: anywhere else it would reach prompts or the names of files."""
+MOST_VALUES = 100_000
 _UNFIT = re.compile(r"[^\w.+=@-]+")
 
 
@@ -115,27 +118,40 @@ def read_study(path: Path) -> Study:
         raise UsageError(f"{path} is not YAML: {error}") from None
     if not isinstance(keys, Mapping):
         raise UsageError(f"{path}: expected settings, such as models and tasks, found {type(keys).__name__}")
-    _refuse_references(path, {key: value for key, value in keys.items() if key != "models"})
+    for place, text in _texts(path, keys):
+        match = REFERENCE.search(text)
+        if match and not _MODEL_ARGS.fullmatch(place):
+            raise UsageError(
+                f"{path}: {place}: {match[0]} may stand in model_args only", "write the value itself"
+            )
     try:
         study = Study.model_validate(keys)
     except ValidationError as error:
         raise _usage_error(path, error.errors(include_url=False)) from None
-    for index, model in enumerate(study.models):
-        _refuse_references(f"{path}: models.{index}", model.model_dump(exclude={"model_args"}))
     _check_names(path, study)
     return study
 
 
-def _refuse_references(where: object, value: Any) -> None:
-    """Only `model_args` may hold `${NAME}`: whatever else it stood in would reach prompts or file names."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            _refuse_references(f"{where}: {key}", item)
-    elif isinstance(value, list):
-        for item in value:
-            _refuse_references(where, item)
-    elif isinstance(value, str) and (match := REFERENCE.search(value)):
-        raise UsageError(f"{where}: {match[0]} may stand in model_args only", "write the value itself here")
+def _texts(path: Path, keys: Any) -> Iterator[tuple[str, str]]:
+    """Every text of the file with its place. Raises UsageError for aliases (`*name`) that never end."""
+    waiting, seen = [("", keys)], 0
+    while waiting:
+        place, value = waiting.pop()
+        seen += 1
+        if seen > MOST_VALUES:
+            raise UsageError(
+                f"{path}: expected at most {MOST_VALUES} values, found more once aliases are written out"
+            )
+        if isinstance(value, str):
+            yield place, value
+        pairs = (
+            value.items()
+            if isinstance(value, Mapping)
+            else enumerate(value)
+            if isinstance(value, list)
+            else ()
+        )
+        waiting.extend((f"{place}.{key}".lstrip("."), item) for key, item in pairs)
 
 
 def _check_names(path: Path, study: Study) -> None:
