@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
-from collections.abc import Callable
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from resit import assets
 from resit.errors import AssetError
@@ -49,3 +54,89 @@ def smollm2() -> Path:
         except AssetError as error:
             pytest.skip(f"the real model cannot be had here: {error}")
     return path
+
+
+Answer = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
+
+
+class LocalServer:
+    """A real HTTP server on loopback in a thread of its own; counts and keeps what it was asked."""
+
+    def __init__(self, answer: Answer, ssl_context: ssl.SSLContext | None = None) -> None:
+        self.answer = answer
+        self.bodies: list[dict[str, Any]] = []
+        self.raw: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
+        self.in_flight = self.most_in_flight = 0
+        self.models: list[str] | None = ["m"]
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        scheme = "https" if ssl_context else "http"
+        self.root = f"{scheme}://127.0.0.1:{self._run(self._start(ssl_context))}"
+        self.url = f"{self.root}/v1"
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _start(self, ssl_context: ssl.SSLContext | None) -> int:
+        app = web.Application(client_max_size=1 << 26)
+        app.router.add_get("/v1/models", self._list)
+        app.router.add_post("/v1/completions", self._post)
+        app.router.add_post("/v1/chat/completions", self._post)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=ssl_context)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        if self.models is None:
+            raise web.HTTPNotFound
+        return web.json_response({"object": "list", "data": [{"id": name} for name in self.models]})
+
+    async def _post(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        body = json.loads(raw)
+        self.raw.append(raw)
+        self.bodies.append(body)
+        self.headers.append(dict(request.headers))
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            return await self.answer(request, body)
+        finally:
+            self.in_flight -= 1
+
+    def close(self) -> None:
+        self._run(self._runner.cleanup())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., LocalServer]]:
+    """Starts servers: `serve(answer)` with `async def answer(request, body) -> response`."""
+    running: list[LocalServer] = []
+
+    def start(answer: Answer, ssl_context: ssl.SSLContext | None = None) -> LocalServer:
+        running.append(LocalServer(answer, ssl_context))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.close()
+
+
+def completion(*texts: str, **fields: Any) -> dict[str, Any]:
+    """A regular answer of a completions endpoint."""
+    finish = fields.pop("finish_reason", "stop")
+    choices = [{"index": i, "text": text, "finish_reason": finish} for i, text in enumerate(texts)]
+    return {"object": "text_completion", "model": "m", "choices": choices, **fields}
+
+
+@pytest.fixture(scope="session")
+def reply() -> Callable[..., dict[str, Any]]:
+    """Builds a regular answer: `reply("text", …, finish_reason="stop", usage={…})`."""
+    return completion

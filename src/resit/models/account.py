@@ -1,0 +1,85 @@
+"""What a run has used: requests, tokens, money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from resit.errors import UsageError
+from resit.models.replies import Usage
+
+PER = 1_000_000
+"""Prices are for so many tokens."""
+
+
+class Price(BaseModel):
+    """Money for a million tokens, in whatever currency the file is written in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: float = Field(ge=0, description="tokens that the server had to read")
+    completion: float = Field(ge=0, description="tokens that it wrote, reasoning included")
+    cached: float | None = Field(
+        None, ge=0, description="prompt tokens that it had cached (default: as the others)"
+    )
+
+
+def read_price(path: Path, model: str) -> Price:
+    """The price of a model in a YAML file `MODEL: {prompt: 0.15, cached: 0.075, completion: 0.6}`.
+
+    Raises UsageError for an unreadable file or a model without a price.
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        prices = TypeAdapter(dict[str, Price]).validate_python(content or {})
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        raise UsageError(
+            f"{path}: expected prices as MODEL: {{prompt: …, completion: …}} ({error})"
+        ) from None
+    if model not in prices:
+        raise UsageError(
+            f"{path} has no price for {model!r}", f"it has {', '.join(sorted(prices)) or 'none'}"
+        )
+    return prices[model]
+
+
+@dataclass(slots=True)
+class Account:
+    """Sums over all answers of a run. A count that no answer gave stays None, it is not zero."""
+
+    requests: int = 0
+    """Sent, those asked again included."""
+    retries: int = 0
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    uncounted: int = 0
+    """Answers without usage: the sums are too low by them."""
+
+    def add(self, usage: Usage) -> None:
+        """Enter one answer."""
+        if usage.prompt is None and usage.completion is None:
+            self.uncounted += 1
+        for field in fields(usage):
+            value = getattr(usage, field.name)
+            if value is not None:
+                name = f"{field.name}_tokens"
+                setattr(self, name, (getattr(self, name) or 0) + value)
+
+    def cost(self, price: Price) -> float:
+        """Money for the tokens counted so far."""
+        cached = self.cached_tokens or 0
+        read = (self.prompt_tokens or 0) - cached
+        written = self.completion_tokens or 0
+        cached_price = price.prompt if price.cached is None else price.cached
+        return (read * price.prompt + cached * cached_price + written * price.completion) / PER
+
+    def as_dict(self) -> Mapping[str, int | None]:
+        """The sums by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,0 +1,209 @@
+"""Any server that speaks OpenAI's completions or chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from resit.errors import UsageError
+from resit.models.account import Account, Price, read_price
+from resit.models.client import Drain, Job, LoopThread, Outcome, run_jobs
+from resit.models.exchange import Exchange, Reading
+from resit.models.failures import Patience
+from resit.models.http import Access, find_key, without_credentials
+from resit.models.limiter import HIGHEST, Limiter
+from resit.models.protocol import JSON, Encoding, Setup
+from resit.models.server import Server
+from resit.models.tokens import Tokens
+from resit.models.watch import Watch
+from resit.models.wire import Dialect, Endpoint, Wording
+from resit.records import Generation, Prompt, Request
+
+OFFICIAL = "api.openai.com"
+OFFICIAL_STOPS = 4
+SEVERAL = 64
+"""Texts that one request may ask for."""
+
+
+class Arguments(BaseModel):
+    """Arguments of `openai-completions` and `openai-chat`; lm-eval's names are understood."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    base_url: str = Field(
+        f"https://{OFFICIAL}/v1", description="the server: its API root, or the full endpoint"
+    )
+    model: str | None = Field(
+        None, description="the model's name there (default: the only one that it lists)"
+    )
+    num_concurrent: str | None = Field(
+        None, description="requests in flight: a number, or auto (the default)"
+    )
+    timeout: float = Field(600.0, gt=0, description="seconds that one request may take, from its sending")
+    max_retries: int = Field(
+        8, ge=0, description="times that a request is asked again after trouble that may pass"
+    )
+    retry_seconds: float = Field(
+        600.0, ge=0, description="seconds that a request, or a rate limit, is waited for"
+    )
+    api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key")
+    verify_certificate: bool = Field(True, description="false accepts a self-signed certificate")
+    ca_cert_path: Path | None = Field(None, description="certificates to trust instead of the system's")
+    n: str = Field(
+        "auto", description="texts asked for at once when a question is sampled repeatedly: auto or 1"
+    )
+    send_seed: bool = Field(True, description="false leaves the seed out")
+    max_stops: int | None = Field(
+        None, ge=0, description="stop strings the server takes (default: found out)"
+    )
+    think_end_token: str | None = Field(None, description="what ends the reasoning part, such as </think>")
+    reasoning_as_answer: bool = Field(
+        False, description="take the reasoning field of a finished answer that has no content"
+    )
+    tokens: bool = Field(False, description="send token ids instead of text (completions only)")
+    tokenizer: str | None = Field(
+        None, description="tokenizer.json or a hub name, for tokens=true and for checking the server's counts"
+    )
+    add_bos_token: bool = Field(True, description="whether the tokenizer may put its special tokens first")
+    prices: Path | None = Field(
+        None, description="YAML file MODEL: {prompt: …, completion: …} for a million tokens"
+    )
+
+
+def arguments(kind: str) -> type[Arguments]:
+    """What `model_args` may hold."""
+    return Arguments
+
+
+def build(kind: str, args: Arguments, setup: Setup) -> OpenAIModel:
+    """The model; contacts nothing yet. Raises UsageError."""
+    endpoint: Endpoint = "chat" if kind == "openai-chat" else "completions"
+    if args.tokens and endpoint == "chat":
+        raise UsageError("tokens=true needs the completions endpoint", "use --model openai-completions")
+    if args.tokens and not args.tokenizer:
+        raise UsageError("tokens=true needs a tokenizer", "add tokenizer=path/to/tokenizer.json")
+    host = urlsplit(args.base_url if "://" in args.base_url else f"http://{args.base_url}").hostname or ""
+    access = Access(
+        url=args.base_url,
+        key=find_key(args.api_key_env, host),
+        timeout=args.timeout,
+        verify_certificate=args.verify_certificate,
+        ca_file=args.ca_cert_path,
+    )
+    tokens = Tokens(args.tokenizer, args.add_bos_token) if args.tokenizer else None
+    return OpenAIModel(args, Server(access, endpoint, args.model), tokens, setup)
+
+
+def _fixed_limit(args: Arguments, setup: Setup) -> int | None:
+    """The number of requests in flight that was asked for; None: find it out."""
+    if setup.concurrency is not None:
+        return setup.concurrency
+    if args.num_concurrent in (None, "auto"):
+        return None
+    try:
+        return max(1, int(args.num_concurrent or ""))
+    except ValueError:
+        raise UsageError(f"num_concurrent={args.num_concurrent}: expected a number or auto") from None
+
+
+def _jobs(requests: Iterable[Request], several: int) -> Iterator[Job]:
+    """One job for each request; sampled repeats of one question, when they come together, share one."""
+
+    def together(request: Request) -> tuple[str, str, bool]:
+        return request.question.task, request.question.document.doc_hash, request.sampling.temperature > 0
+
+    for (_, _, sampled), group in groupby(requests, key=together):
+        while batch := tuple(islice(group, several if sampled else 1)):
+            yield Job(batch)
+
+
+class OpenAIModel:
+    """A model behind a server."""
+
+    def __init__(self, args: Arguments, server: Server, tokens: Tokens | None, setup: Setup) -> None:
+        self._args = args
+        self._server = server
+        self._tokens = tokens
+        self._notify = setup.notify
+        self._fixed = _fixed_limit(args, setup)
+        self._limiter = Limiter(self._fixed)
+        self._official = server.host == OFFICIAL
+        stops = args.max_stops if args.max_stops is not None else OFFICIAL_STOPS if self._official else None
+        self._dialect = Dialect(stops, send_seed=args.send_seed, several=None if args.n == "auto" else False)
+        self._thread: LoopThread | None = None
+        self.account = Account()
+
+    @property
+    def name(self) -> str:
+        """The model's name at the server."""
+        return self._server.model or self._loop().run(self._server.find_model())
+
+    def _loop(self) -> LoopThread:
+        if self._thread is None:
+            self._thread = LoopThread()
+        return self._thread
+
+    def price(self) -> Price | None:
+        """The model's price, if a price file was given. Raises UsageError."""
+        return read_price(self._args.prices, self.name) if self._args.prices else None
+
+    def identity(self) -> dict[str, JSON]:
+        """The server's address, the model's name there, and what changes the texts on the way."""
+        return {
+            "kind": f"openai-{self._server.endpoint}",
+            "server": without_credentials(self._server.access.url),
+            "model": self.name,
+            "tokenizer": self._args.tokenizer if self._args.tokens else None,
+            "think_end_token": self._args.think_end_token,
+            "reasoning_as_answer": self._args.reasoning_as_answer,
+        }
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
+        """One generation a request, as they finish; repeats of a question may share an HTTP request."""
+        exchange = Exchange(
+            server=self._server,
+            wording=Wording(self._server.endpoint, self.name, continue_turn=not self._official),
+            dialect=self._dialect,
+            reading=Reading(self._args.think_end_token, self._args.reasoning_as_answer),
+            watch=Watch(self._notify),
+            account=self.account,
+            notify=self._notify,
+            tokens=self._tokens,
+            send_tokens=self._args.tokens,
+        )
+        out: SimpleQueue[Outcome] = SimpleQueue()
+        patience = Patience(self._args.max_retries + 1, self._args.retry_seconds)
+        drain = Drain(exchange, self._limiter, patience, out)
+        exchange.again = drain.again
+        several = SEVERAL if self._dialect.several is not False else 1
+        bound = 2 * (self._fixed or HIGHEST) * several
+        try:
+            yield from run_jobs(_jobs(requests, several), drain, self._loop(), out, bound)
+        finally:
+            self.account.retries += drain.retries
+
+    def encode(self, prompt: Prompt) -> Encoding:
+        """What is sent; with token ids where a tokenizer is given or the server tells them."""
+        if self._tokens and isinstance(prompt, str):
+            return self._tokens.encode(prompt)
+        self._server.model = self.name
+        return self._loop().run(self._server.encode(prompt))
+
+    def close(self) -> None:
+        """Close the connections and end the thread."""
+        if self._thread is not None:
+            self._thread.run(self._server.close())
+            self._thread.close()
+            self._thread = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
