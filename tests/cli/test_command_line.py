@@ -57,7 +57,7 @@ def task(tmp_path: Path) -> str:
             "did you mean 'text'?",
         ),
         (["run", "-M", "scripted", "-a", "text", "--tasks", "TASK"], 2, "expected key=value"),
-        (["run", "-M", "scripted", "-t", "TASK", "--limit", "0"], 2, "--limit must be above 0"),
+        (["run", "-M", "scripted", "-t", "TASK", "--limit", "0"], 2, "--limit must be a number above 0"),
         (
             ["run", "--model", "scripted", "--tasks", "TASK", "--repeats", "0"],
             2,

@@ -103,6 +103,24 @@ def test_the_table_fits_80_columns(pair, scored_run):
     assert "1319  80.0 %  78.1 %    +1.9  +0.3 to +3.5  0.0199    0.0398" in lines[1]
 
 
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"resit": 3}', '{"resit": {"tasks": []}}', '{"resit": {"tasks": {"gsm8k": 3}}}']
+)
+def test_damaged_results_are_named(command, pair, text):
+    (pair[1] / "results.json").write_text(text, encoding="utf-8")
+    refused = command("compare", *pair)
+    assert refused.status == 2
+    assert f"{pair[1] / 'results.json'} is damaged" in refused.err
+    assert "resit score" in refused.err
+
+
+def test_one_question(command, scored_run):
+    found = command("compare", scored_run("a", single("-")), scored_run("b", single("1")), "--json")
+    assert '"unextracted": 1, "truncated": 0' in found.out
+    assert '"unextracted": 0, "truncated": 0' in found.out
+    assert (found.json["difference"], found.json["minimum_detectable_effect"]) == (-1, 1)
+
+
 def test_a_file_is_no_run(command, pair, tmp_path):
     (tmp_path / "file").write_text("x", encoding="utf-8")
     refused = command("compare", pair[0], tmp_path / "file")

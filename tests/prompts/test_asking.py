@@ -111,8 +111,9 @@ def test_the_digest_is_the_journals() -> None:
         assert prompts.prompt_sha256(prompt) == prompt_sha256(prompt)
 
 
-def test_an_empty_split_asks_nothing(make_task: MakeTask) -> None:
-    assert list(prompts.questions(make_task({}, test=[]))) == []
+def test_an_empty_split_is_no_exam(make_task: MakeTask) -> None:
+    with pytest.raises(UsageError, match="the split 'test' of task 't' holds no documents"):
+        prompts.questions(make_task({}, test=[]))
 
 
 def test_the_public_surface_is_sorted_and_complete() -> None:

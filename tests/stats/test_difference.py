@@ -176,6 +176,11 @@ class TestGap:
         assert found.minimum_detectable_effect > 0
         assert found.ci_low < 0 < found.ci_high
 
+    def test_one_question_is_no_perfect_sight_either(self):
+        found = stats.gap_test(0, 1, 836, 1319)
+        assert found.standard_error == pytest.approx(stats.single_error(1319, 836 / 1319))
+        assert found.minimum_detectable_effect > 0.7  # not 3.7 points, as from the other side's error alone
+
     def test_unpaired_values(self):
         assert stats.unpaired_difference([1, 1, 0, 1], [0, 1, 0]) == stats.gap_test(3, 4, 1, 3)
         first, second = [0.1, 0.4, 0.5, 0.8, 0.6], [0.2, 0.1, 0.3, 0.0]

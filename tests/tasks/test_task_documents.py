@@ -24,6 +24,12 @@ def splits(path: str | None, name: str | None, split: str, **options: Any) -> li
     ]
 
 
+def test_a_split_without_documents_is_refused(write: Write, minimal: str) -> None:
+    (task,) = tasks.load([write("t.yaml", minimal)], reader=lambda *_, **__: [])
+    with pytest.raises(UsageError, match="the split 'test' of task 'sums' holds no documents"):
+        task.documents()
+
+
 def test_a_documents_hash_is_lm_evals() -> None:
     row = {"question": "Wie viele? — 3", "answer": 3, "list": [1, None]}
     text = '{\n  "question": "Wie viele? — 3",\n  "answer": 3,\n  "list": [\n    1,\n    null\n  ]\n}'

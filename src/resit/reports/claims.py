@@ -95,7 +95,9 @@ def collect(samples: Iterable[SampleScore], task: str, rule: str, name: str = ""
             verdict = sample.verdicts[rule]
             doc_ids[sample.doc_hash] = sample.doc_id
             verdicts.setdefault(sample.doc_hash, []).append((sample.repeat, verdict))
-            count.update(samples=1, truncated=sample.truncated, unextracted=verdict.extracted is None)
+            count["samples"] += 1
+            count["truncated"] += sample.truncated
+            count["unextracted"] += verdict.extracted is None
     if not verdicts:
         _nothing_measured(name or "the run", task, rule, known)
     questions = {

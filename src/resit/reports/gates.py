@@ -187,14 +187,16 @@ def score_check(scores: TaskScores, gate: Gate) -> Check:
     outcome: Outcome = "pass" if low >= bound else "fail" if high < bound else "undecided"
     limits = f"score {percent(found.value)}, one-sided limits {percent(low)} and {percent(high)}"
     endings = {"pass": "not below", "fail": "below", "undecided": "not told apart from"}
+    reason = f"{limits}: {endings[outcome]} {percent(bound)}"
     unmeasured = claim.errored + claim.missing
     if outcome == "pass" and unmeasured > gate.max_unmeasured * (scores.samples + unmeasured):
-        outcome, limits = "undecided", f"{unmeasured} samples errored or are missing; {limits}"
+        outcome = "undecided"
+        reason = f"{limits}, but {unmeasured} samples errored or are missing, too many for a pass"
     return Check(
         name=f"score of at least {percent(bound)}",
         task=scores.task,
         outcome=outcome,
-        reason=f"{limits}: {endings[outcome]} {percent(bound)}",
+        reason=reason,
         value=found.value,
         bound=bound,
         low=low,

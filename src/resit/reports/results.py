@@ -215,10 +215,19 @@ def read_results(run: Path) -> dict[str, Any]:
     """The run's `results.json`; UsageError when it has not been scored or is damaged."""
     path = run / FILE
     try:
-        return jsonl.decode(path.read_bytes())
+        found = jsonl.decode(path.read_bytes())
+        _check_shape(found)
     except FileNotFoundError:
         raise UsageError(f"{run} has no {FILE}", f"score it first: resit score {run}") from None
     except NotADirectoryError:
         raise UsageError(f"{run} is a file, not a run's folder") from None
     except ValueError as error:
         raise UsageError(f"{path} is damaged: {error}", f"rebuild it: resit score {run}") from error
+    return found
+
+
+def _check_shape(results: Mapping[str, Any]) -> None:
+    ours = results.get("resit", {})
+    tasks = ours.get("tasks", {}) if isinstance(ours, dict) else None
+    if not isinstance(tasks, dict) or not all(isinstance(about, dict) for about in tasks.values()):
+        raise ValueError("expected an object for each task under resit.tasks")

@@ -170,13 +170,15 @@ def gap_test(
 
     p1 - p2 with the unpooled SE^2 = p1(1-p1)/n1 + p2(1-p2)/n2, p-values of the pooled z (the score test) and
     Mee's score interval, which holds 0 exactly when the two-sided p is at least 1 - confidence. `p_greater`
-    speaks of memorisation. The counts may be fractional where a paper prints rounded rates. Newcombe 1998,
-    Statistics in Medicine 17:873-890, method 5. ValueError for impossible counts.
+    speaks of memorisation. The counts may be fractional where a paper prints rounded rates. The detectable
+    effect counts one right and one wrong answer more on a side whose answers are all alike. Newcombe 1998,
+    Statistics in Medicine 17:873-890, method 5; Agresti and Caffo 2000, American Statistician 54:280-288.
+    ValueError for impossible counts.
     """
     z = unpaired_score_statistic(k_seen, n_seen, k_fresh, n_fresh)
     low, high = unpaired_score_interval(k_seen, n_seen, k_fresh, n_fresh, confidence)
-    error = _unpooled_error(k_seen, n_seen, k_fresh, n_fresh)
-    planning = error or _unpooled_error(k_seen + 1, n_seen + 2, k_fresh + 1, n_fresh + 2)
+    error = math.hypot(_error(k_seen, n_seen), _error(k_fresh, n_fresh))
+    planning = math.hypot(_planning_error(k_seen, n_seen), _planning_error(k_fresh, n_fresh))
     return Difference(
         difference=k_seen / n_seen - k_fresh / n_fresh,
         standard_error=error,
@@ -265,9 +267,14 @@ def _student(
     )
 
 
-def _unpooled_error(k1: float, n1: float, k2: float, n2: float) -> float:
-    p1, p2 = k1 / n1, k2 / n2
-    return math.sqrt(max(0.0, p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2))
+def _error(successes: float, n: float) -> float:
+    p = successes / n
+    return math.sqrt(p * (1 - p) / n)
+
+
+def _planning_error(successes: float, n: float) -> float:
+    """The error of a proportion; where all answers are alike, with one right and one wrong answer more."""
+    return _error(successes, n) or _error(successes + 1, n + 2)
 
 
 def _binary(values: Sequence[float]) -> bool:

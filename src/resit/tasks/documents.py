@@ -57,7 +57,7 @@ def doc_hash(fields: Mapping[str, Any]) -> str:
 
 
 def documents(config: TaskConfig, where: object, reader: RowReader = assets.rows) -> list[Document]:
-    """The split that is asked, processed, in order. Raises UsageError where the task names no split."""
+    """The split that is asked, processed, in order. Raises UsageError where there are none."""
     split = config.asked_split
     if split is None:
         raise UsageError(f"{where}: task {config.task!r} names neither a test_split nor a validation_split")
@@ -69,6 +69,8 @@ def documents(config: TaskConfig, where: object, reader: RowReader = assets.rows
         seen[digest] += 1
         unique = digest if seen[digest] == 1 else f"{digest}#{seen[digest]}"
         found.append(Document(doc_id, unique, row))
+    if not found:
+        raise UsageError(f"{where}: the split {split!r} of task {config.task!r} holds no documents")
     return found
 
 
