@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -447,3 +449,47 @@ def test_a_flipped_byte_in_a_log_is_found(imported: Import, tmp_path: Path) -> N
     broken.write_bytes(data)
     with pytest.raises(UsageError, match=r"samples/r0_epoch_1\.json: is damaged"):
         imported(from_inspect, broken)
+
+
+# the verbs
+
+
+def resit(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "resit", "import", *map(str, words)],
+        capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_the_verbs_import_and_score(tmp_path: Path, sums: Task) -> None:
+    answers = write(tmp_path / "answers.jsonl", {"doc_id": 0, "response": "#### 2"})
+    for words, name in (
+        (("lm-eval", LM_EVAL), "lm_eval"),
+        (("jsonl", answers), "answers"),
+        (("inspect", FOREIGN / "sums.eval", "--model-name", "mine"), "mine"),
+    ):
+        done = resit(*words, "--task", sums.source, "-o", tmp_path / words[0], "--json")
+        assert done.returncode == 0, done.stderr
+        results = json.loads(done.stdout)
+        assert results["config"]["model_name"] == name
+        assert json.loads((tmp_path / words[0] / "results.json").read_text("utf-8")) == results
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("lm-eval", "samples.jsonl"), "expected a name like samples_gsm8k_2026-01-31T12-00-00.jsonl"),
+        (("lm-eval", f"samples_gsm8k_cott_{TIME}.jsonl"), "gsm8k_cot"),
+        (("jsonl", "none.jsonl", "--task", "SUMS"), "none.jsonl cannot be read"),
+        (("jsonl", "none.jsonl", "--task", "chain_of_thought"), "--task: expected one task"),
+        (("inspect", "none.eval"), "none.eval cannot be read"),
+    ],
+)
+def test_a_wrong_import_is_one_paragraph(
+    tmp_path: Path, sums: Task, words: tuple[str, ...], said: str
+) -> None:
+    done = resit(*(sums.source if word == "SUMS" else word for word in words), "-o", tmp_path / "run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
