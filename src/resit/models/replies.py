@@ -62,6 +62,7 @@ def _reasoning(message: Mapping[str, Any]) -> str | None:
 
 def _finish(choice: Mapping[str, Any], usage: Usage, max_tokens: int) -> FinishReason:
     told = choice.get("finish_reason")
+    told = told if isinstance(told, str) else None
     if told in _LENGTH:
         return "length"
     if told in _BROKEN_OFF:
@@ -138,8 +139,9 @@ def _joined(text: str) -> dict[str, Any]:
             ended = ended or event is None
             continue
         whole.update({key: value for key, value in event.items() if key != "choices" and value is not None})
-        for part in event.get("choices") or ():
-            _extend(choices.setdefault(part.get("index", 0), {"message": {}}), part)
+        parts = event.get("choices")
+        for part in _in_order(parts if isinstance(parts, list) else ()):
+            _extend(choices.setdefault(_count(part.get("index")) or 0, {"message": {}}), part)
     if "error" not in whole and not (
         ended or (choices and all("finish_reason" in c for c in choices.values()))
     ):
@@ -149,10 +151,11 @@ def _joined(text: str) -> dict[str, Any]:
 
 def _extend(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
     message = choice["message"]
-    delta = part.get("delta") or {"content": part.get("text")}
+    delta = part.get("delta") or part.get("message")
+    delta = delta if isinstance(delta, Mapping) else {"content": part.get("text")}
     for field in ("content", "reasoning_content", "reasoning"):
         if delta.get(field) is not None:
-            message[field] = (message.get(field) or "") + (_flat(delta[field]) or "")
+            message[field] = message.get(field, "") + (_flat(delta[field]) or "")
     for field in ("finish_reason", "stop_reason"):
         if part.get(field) is not None:
             choice[field] = part[field]
