@@ -100,13 +100,28 @@ class TestRuns:
     def test_what_limits_a_gap_is_said(self, command, scored_run):
         seen = scored_run("a", single("110!", "q"), protocol={"num_fewshot": 5})
         fresh = scored_run("b", single("1100", "q"), task="gsm1k", protocol={"num_fewshot": 8})
-        shown = command("gap", seen, fresh).out
+        refused = command("gap", seen, fresh)
+        assert refused.status == 3
+        assert "gsm8k of a and gsm1k of b were asked differently: num_fewshot: 5 against 8" in refused.err
+        assert "--across-protocols" in refused.err
+        folder = ["gap", seen.parent, "--seen-task", "gsm8k", "--fresh-task", "gsm1k"]
+        assert "no model with scores on both sets" in command(*folder).err
+        shown = command("gap", seen, fresh, "--across-protocols").out
         assert (
             "asked differently, which moves a gap by itself: model: a against b; num_fewshot: 5 against 8"
             in shown
         )
         assert "3 questions are on both sides" in shown
         assert "1 samples errored or are missing; they do not count as wrong." in shown
+
+    def test_a_table_takes_only_halves_that_were_asked_alike(self, command, scored_run):
+        seen = scored_run("a8", single("110", "s"), model="a", protocol={"num_fewshot": 5})
+        scored_run("a1", single("100", "f"), task="gsm1k", model="a", protocol={"num_fewshot": 8})
+        words = ["gap", seen.parent, "--seen-task", "gsm8k", "--fresh-task", "gsm1k"]
+        refused = command(*words)
+        assert refused.status == 3
+        assert "num_fewshot: 5 against 8" in refused.err
+        assert command(*words, "--across-protocols").status == 0
 
     def test_two_models(self, command, scored_run):
         runs = [

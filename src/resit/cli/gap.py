@@ -45,7 +45,7 @@ def gap(
     ] = None,
     across_protocols: Annotated[
         bool,
-        typer.Option("--across-protocols", help="Compare gaps although the models were asked differently."),
+        typer.Option("--across-protocols", help="Report the gap although the sides were asked differently."),
     ] = False,
     counts: Annotated[
         tuple[str, str] | None, typer.Option(help="Counts in place of runs: RIGHT/ASKED RIGHT/ASKED.")
@@ -107,6 +107,7 @@ def gap(
             confidence,
             margin,
             Path(correlate) if correlate else None,
+            across_protocols=across_protocols,
         )
         if isinstance(found_gap, gaps.Gap):
             _show_gap(found_gap, as_json)

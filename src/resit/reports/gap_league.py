@@ -209,10 +209,11 @@ def read_folder(
     covariates: Mapping[str, float] | None = None,
     confidence: float = 0.95,
     margin: float | None = None,
+    across_protocols: bool = False,
 ) -> GapLeague:
     """The gap of every model that has a scored run of both tasks somewhere below a folder.
 
-    UsageError when a model has several runs of a task, or none has both.
+    UsageError when a model has several runs of a task, or none has both; IdentityMismatch as `gap_of_runs`.
     """
     runs: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob(f"**/{FILE}")):
@@ -227,8 +228,10 @@ def read_folder(
     entries = []
     for model, tasks in runs.items():
         if len(tasks) == 2:
-            sides = [read_task(tasks[task], task, rule) for task in (seen_task, fresh_task)]
-            gap = gap_of_scores(sides[0], sides[1], confidence=confidence, margin=margin)
+            sides = (read_task(tasks[task], task, rule) for task in (seen_task, fresh_task))
+            gap = gap_of_scores(
+                *sides, confidence=confidence, margin=margin, across_protocols=across_protocols
+            )
             entries.append(Entry(gap, covariate=(covariates or {}).get(model)))
     return gap_league(entries, "log-likelihood" if covariates else None)
 
@@ -240,28 +243,29 @@ def gap_of_paths(
     confidence: float = 0.95,
     margin: float | None = None,
     covariates: Path | None = None,
+    *,
+    across_protocols: bool = False,
 ) -> Gap | GapLeague:
     """The gap of (SEEN, FRESH) run folders or of one run with both tasks; of a folder of runs, the table.
 
-    UsageError where that is not what the paths are, or tasks are not named where they must be.
+    UsageError where that is not what the paths are, or tasks are not named where they must be;
+    IdentityMismatch as `gap_of_runs`.
     """
+    of_runs = partial(
+        gap_of_runs, rule=rule, confidence=confidence, margin=margin, across_protocols=across_protocols
+    )
     if len(paths) not in (1, 2):
         raise UsageError(f"expected SEEN and FRESH run folders, or one folder, found {len(paths)} paths")
     seen_task, fresh_task = tasks
     if len(paths) == 2:
-        seen, fresh = paths
-        return gap_of_runs(
-            seen, fresh, seen_task, fresh_task, rule=rule, confidence=confidence, margin=margin
-        )
+        return of_runs(paths[0], paths[1], seen_task, fresh_task)
     if not seen_task or not fresh_task:
         raise UsageError(
             f"{paths[0]} alone does not say which tasks are seen and fresh",
             "name --seen-task and --fresh-task",
         )
     if (paths[0] / FILE).exists():
-        return gap_of_runs(
-            paths[0], paths[0], seen_task, fresh_task, rule=rule, confidence=confidence, margin=margin
-        )
+        return of_runs(paths[0], paths[0], seen_task, fresh_task)
     return read_folder(
         paths[0],
         seen_task,
@@ -270,6 +274,7 @@ def gap_of_paths(
         covariates=read_covariates(covariates) if covariates else None,
         confidence=confidence,
         margin=margin,
+        across_protocols=across_protocols,
     )
 
 

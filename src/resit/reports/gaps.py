@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resit.errors import UsageError
+from resit.errors import IdentityMismatch, UsageError
 from resit.reports.claims import TaskScores, read_task
-from resit.reports.comparison import Method, compare_scores, protocol_differences
+from resit.reports.comparison import UNKNOWN, Method, compare_scores, protocol_differences
 from resit.reports.wording import verdict
 from resit.stats import (
     Difference,
@@ -108,23 +108,34 @@ def gap_of_runs(
     rule: str = "robust",
     confidence: float = 0.95,
     margin: float | None = None,
+    across_protocols: bool = False,
 ) -> Gap:
     """The gap between a task of one scored run folder and a task of another (or of the same).
 
-    Raises UsageError where a run, task or rule is not there, or the scores allow no test.
+    Raises IdentityMismatch when the two were asked differently (naming how), unless that is allowed;
+    UsageError where a run, task or rule is not there, or the scores allow no test.
     """
     return gap_of_scores(
         read_task(Path(seen), seen_task, rule),
         read_task(Path(fresh), fresh_task, rule),
         confidence=confidence,
         margin=margin,
+        across_protocols=across_protocols,
     )
 
 
 def gap_of_scores(
-    seen: TaskScores, fresh: TaskScores, *, confidence: float = 0.95, margin: float | None = None
+    seen: TaskScores,
+    fresh: TaskScores,
+    *,
+    confidence: float = 0.95,
+    margin: float | None = None,
+    across_protocols: bool = False,
 ) -> Gap:
     """The gap between two tasks' scores; see `gap_of_runs`."""
+    differing = list(protocol_differences(seen, fresh))
+    if differing and differing != [UNKNOWN] and not across_protocols:
+        raise _asked_differently(seen, fresh, differing)
     a, b = seen.means, fresh.means
     names = {name for name in (seen.model, fresh.model) if name}
     return Gap(
@@ -135,16 +146,24 @@ def gap_of_scores(
         fresh_score=sum(b) / len(b),
         result=checked(lambda: unpaired_difference(a, b, confidence)),
         equivalence=checked(lambda: unpaired_tost(a, b, margin)) if margin is not None else None,
-        protocol_differences=tuple(_differences(seen, fresh)),
+        protocol_differences=(*_models(seen, fresh), *differing),
         unmeasured=seen.errored + seen.missing + fresh.errored + fresh.missing,
         shared_questions=len(seen.questions.keys() & fresh.questions.keys()),
     )
 
 
-def _differences(seen: TaskScores, fresh: TaskScores) -> list[str]:
-    """How the two halves were asked differently; another model is the gravest of such differences."""
-    models = [f"model: {seen.model} against {fresh.model}"] if seen.model != fresh.model else []
-    return models + list(protocol_differences(seen, fresh))
+def _asked_differently(seen: TaskScores, fresh: TaskScores, differing: Sequence[str]) -> IdentityMismatch:
+    return IdentityMismatch(
+        f"{seen.task} of {seen.name} and {fresh.task} of {fresh.name} were asked differently: "
+        f"{'; '.join(differing)}",
+        "their gap would mix memorisation and protocol: `resit tasks list` names the pairs that are asked "
+        "alike; --across-protocols reports the gap all the same",
+    )
+
+
+def _models(seen: TaskScores, fresh: TaskScores) -> list[str]:
+    """That another model answered, the gravest of differences between two halves; told, not refused."""
+    return [f"model: {seen.model} against {fresh.model}"] if seen.model != fresh.model else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +195,8 @@ def difference_of_gaps(
     seen = compare_scores(first[0], second[0], method).result
     fresh = compare_scores(first[1], second[1], method).result
     return GapDifference(
-        first=gap_of_scores(*first, confidence=confidence),
-        second=gap_of_scores(*second, confidence=confidence),
+        first=gap_of_scores(*first, confidence=confidence, across_protocols=across_protocols),
+        second=gap_of_scores(*second, confidence=confidence, across_protocols=across_protocols),
         result=checked(lambda: difference_of(seen, fresh, confidence)),
     )
 
