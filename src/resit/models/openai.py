@@ -137,6 +137,7 @@ class OpenAIModel:
         stops = args.max_stops if args.max_stops is not None else OFFICIAL_STOPS if self._official else None
         self._dialect = Dialect(stops, send_seed=args.send_seed, several=None if args.n == "auto" else False)
         self._thread: LoopThread | None = None
+        self.patience = Patience(args.max_retries + 1, args.retry_seconds)
         self.account = Account()
 
     @property
@@ -178,8 +179,7 @@ class OpenAIModel:
             send_tokens=self._args.tokens,
         )
         out: SimpleQueue[Outcome] = SimpleQueue()
-        patience = Patience(self._args.max_retries + 1, self._args.retry_seconds)
-        drain = Drain(exchange, self._limiter, patience, out)
+        drain = Drain(exchange, self._limiter, self.patience, out)
         exchange.again = drain.again
         several = SEVERAL if self._dialect.several is not False else 1
         bound = 2 * (self._fixed or HIGHEST) * several
