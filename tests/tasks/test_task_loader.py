@@ -165,3 +165,8 @@ def test_the_public_surface_is_sorted_and_complete() -> None:
     assert all(getattr(tasks, name) for name in tasks.__all__)
     with pytest.raises(AttributeError, match="no attribute 'leak'"):
         tasks.leak  # noqa: B018
+
+
+def test_no_name_at_all_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected the name of a task, found none"):
+        tasks.load([])

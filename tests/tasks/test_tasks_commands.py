@@ -87,6 +87,14 @@ def test_a_card_of_the_catalogue_names_reference_licence_and_pairs(monkeypatch: 
     assert card["status"] == "aligned"
 
 
+def test_a_card_for_people_shows_no_notation_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESIT_MIRROR", "/nowhere")
+    text = run("show", "svamp").stdout
+    exemplars = "from asset lm-eval, file lm_eval/tasks/gsm8k/gsm8k-cot.yaml, at fewshot_config.samples\n"
+    assert f"  exemplars: count 8; sampler first_n; {exemplars}" in text
+    assert "  data: dataset_path arkilpatel/SVAMP; split test; licence MIT;" in text
+
+
 def test_without_data_the_card_says_so(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
     path = write("t.yaml", "task: t\ntest_split: test\ndoc_to_text: x\ndoc_to_target: y\n")
     assert "no rendered prompt: " in run("show", path).stdout

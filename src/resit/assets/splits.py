@@ -129,7 +129,10 @@ def _paths(pattern: str, wanted: Wanted) -> list[Path]:
     full = wanted.folder / (wanted.data_dir or "") / Path(pattern).expanduser()
     found = [full] if full.is_file() else [*map(Path, sorted(glob.glob(str(full), recursive=True)))]
     if not found:
-        raise AssetError(f"data_files names {pattern!r}, but there is no such file at {full.absolute()}")
+        raise AssetError(
+            f"data_files names {pattern!r}, but there is no such file at {full.absolute()}",
+            "a relative path starts in the current folder, as in lm-eval",
+        )
     return [path for path in found if path.is_file()]
 
 

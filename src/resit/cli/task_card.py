@@ -130,9 +130,8 @@ def lines(shown: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {key}: {', '.join(shown[key])}"
     for key in ("reference", "data", "exemplars", "sampling", "options"):
         if shown[key]:
-            yield f"  {key}: " + "; ".join(
-                f"{k} {v!r}" if k == "stop" else f"{k} {v}" for k, v in shown[key].items()
-            )
+            told = ((name, value) for name, value in shown[key].items() if value is not None)
+            yield f"  {key}: " + "; ".join(f"{name} {_setting(name, value)}" for name, value in told)
     for name, steps in shown["filters"].items():
         yield f"  filter {name}: " + ", ".join(_step(step) for step in steps)
     yield from (f"  deviation: {text}" for text in shown["deviations"])
@@ -143,6 +142,12 @@ def lines(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from indented(shown["prompt"])
     yield "  reference answer:"
     yield from indented(str(shown["target"]))
+
+
+def _setting(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {inner}" for key, inner in value.items())
+    return repr(value) if name == "stop" else str(value)
 
 
 def _step(step: Mapping[str, Any]) -> str:

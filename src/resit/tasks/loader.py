@@ -62,6 +62,8 @@ def select(
     reader: RowReader = assets.rows,
 ) -> Selection:
     """The tasks and groups that the names stand for. Raises UsageError for an unknown name."""
+    if not names:
+        raise UsageError("expected the name of a task, found none", "`resit tasks list` lists them")
     if include_path is not None and not include_path.is_dir():
         raise UsageError(f"--include_path: expected a folder, found {str(include_path)!r}")
     own: tuple[Shelf, ...] = (FolderShelf(Place(str(include_path))),) if include_path else ()
