@@ -87,6 +87,15 @@ def test_a_card_of_the_catalogue_names_reference_licence_and_pairs(monkeypatch: 
     assert card["status"] == "aligned"
 
 
+def test_names_may_be_separated_by_commas(monkeypatch: pytest.MonkeyPatch, make: Callable[..., str]) -> None:
+    monkeypatch.setenv("RESIT_MIRROR", "/nowhere")
+    cards = json.loads(run("show", "svamp, gsm_hard", "--json").stdout)["tasks"]
+    assert [card["name"] for card in cards] == ["svamp", "gsm_hard"]
+    assert run("validate", f"{make()},{make()}").exit_code == 0
+    for verb in ("show", "validate"):
+        assert "expected the name of a task, found none" in str(run(verb, ",").exception)
+
+
 def test_a_card_for_people_shows_no_notation_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESIT_MIRROR", "/nowhere")
     text = run("show", "svamp").stdout

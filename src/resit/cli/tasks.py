@@ -68,10 +68,11 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Say what a task asks and how it is scored, where that comes from, and show one rendered prompt."""
+    from resit.cli import options
     from resit.cli.task_card import card, lines
     from resit.tasks import select
 
-    found = select([name], include_path=include_path, trust_task_code=trust_task_code)
+    found = select(options.names(name), include_path=include_path, trust_task_code=trust_task_code)
     cards = [card(task) for task in found.tasks]
     if as_json:
         groups = [{"name": group.name, "members": list(group.members)} for group in found.groups]
@@ -93,11 +94,12 @@ def validate(
 
     Exit status 2 when a task has an error.
     """
-    from resit.cli import validation
+    from resit.cli import options, validation
     from resit.errors import UsageError
     from resit.tasks import load
 
-    tasks = load(names, include_path=include_path, trust_task_code=trust_task_code)
+    wanted = [name for text in names for name in options.names(text)]
+    tasks = load(wanted, include_path=include_path, trust_task_code=trust_task_code)
     found = [validation.validate(task) for task in tasks]
     if as_json:
         typer.echo(json.dumps({"tasks": [validation.as_json(each) for each in found]}))
