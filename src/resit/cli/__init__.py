@@ -8,7 +8,21 @@ import sys
 
 import typer
 
-from resit.cli import compare, data, export, gap, gate, grade, imports, power, prompts, run, score, tasks
+from resit.cli import (
+    compare,
+    data,
+    doctor,
+    export,
+    gap,
+    gate,
+    grade,
+    imports,
+    power,
+    prompts,
+    run,
+    score,
+    tasks,
+)
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
 app = typer.Typer(
@@ -26,7 +40,7 @@ app = typer.Typer(
         "token_normalize_func": lambda token: token.replace("_", "-"),
     },
 )
-for verb in (run, score, grade, prompts, tasks, compare, gap, power, gate, data, imports, export):
+for verb in (run, score, grade, prompts, tasks, compare, gap, power, gate, data, doctor, imports, export):
     verb.register(app)
 
 

@@ -95,7 +95,7 @@ class LlamaServer:
         xllamacpp = _xllamacpp()
         self._layout = layout
         self._scratch = tempfile.TemporaryDirectory(prefix="resit-slots-")
-        key = secrets.token_hex(16)
+        self.key = key = secrets.token_hex(16)
         try:
             self._server = xllamacpp.Server(_parameters(xllamacpp, layout, key, self._scratch.name))
         except RuntimeError as error:
@@ -105,7 +105,8 @@ class LlamaServer:
                 f"tokens): the file is damaged or of an unknown kind, or memory is short ({error})",
                 "run again with --debug to see llama.cpp's own log",
             ) from None
-        self._loopback = Loopback(self._server.listening_address, key)
+        self.address: str = self._server.listening_address
+        self._loopback = Loopback(self.address, key)
         self._bos = self._added_bos()
 
     def _added_bos(self) -> str | None:

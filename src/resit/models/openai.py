@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from resit.errors import UsageError
 from resit.models.account import Account, Price, read_price
 from resit.models.client import Drain, Job, LoopThread, Outcome, run_jobs
+from resit.models.doctor import Patient
 from resit.models.exchange import Exchange, Reading
 from resit.models.failures import Patience
 from resit.models.http import Access, find_key, without_credentials
@@ -24,6 +25,8 @@ from resit.models.tokens import Tokens
 from resit.models.watch import Watch
 from resit.models.wire import Dialect, Endpoint, Wording
 from resit.records import Generation, Prompt, Request
+
+Result = TypeVar("Result")
 
 OFFICIAL = "api.openai.com"
 OFFICIAL_STOPS = 4
@@ -150,6 +153,9 @@ class OpenAIModel:
             self._thread = LoopThread()
         return self._thread
 
+    def _wording(self) -> Wording:
+        return Wording(self._server.endpoint, self.name, continue_turn=not self._official)
+
     def price(self) -> Price | None:
         """The model's price, if a price file was given. Raises UsageError."""
         return read_price(self._args.prices, self.name) if self._args.prices else None
@@ -169,7 +175,7 @@ class OpenAIModel:
         """One generation a request, as they finish; repeats of a question may share an HTTP request."""
         exchange = Exchange(
             server=self._server,
-            wording=Wording(self._server.endpoint, self.name, continue_turn=not self._official),
+            wording=self._wording(),
             dialect=self._dialect,
             reading=Reading(self._args.think_end_token, self._args.reasoning_as_answer),
             watch=Watch(self._notify),
@@ -194,6 +200,15 @@ class OpenAIModel:
             return self._tokens.encode(prompt)
         self._server.model = self.name
         return self._loop().run(self._server.encode(prompt))
+
+    def patient(self) -> Patient:
+        """The server, for `resit.models.doctor`; its model is looked up."""
+        self._server.model = self.name
+        return Patient(self._server, self._wording())
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of a coroutine that talks to the server."""
+        return self._loop().run(work)
 
     def close(self) -> None:
         """Close the connections and end the thread."""
