@@ -174,3 +174,47 @@ def test_an_ascii_terminal_gets_escapes_not_a_crash(tmp_path: Path) -> None:
     done = resit("score", "nír", PYTHONIOENCODING="ascii", cwd=tmp_path)
     assert done.returncode == 2
     assert "is not a run folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("metric_list: [{metric: exact_mach}]", "exact_match"),
+        ("filter_list: [{name: f, filter: [{function: regexp}]}]", "regex"),
+        ("resit: {rules: [robst]}", "robust"),
+        ("resit: {options: {tolerence: 3}}", "tolerance"),
+    ],
+)
+def test_a_fault_in_the_rules_costs_no_generation(task: str, tmp_path: Path, keys: str, said: str) -> None:
+    with Path(task).open("a", encoding="utf-8") as file:
+        file.write(keys + "\n")
+    done = resit("run", "-M", "scripted", "-t", task, "-o", str(tmp_path / "run"))
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "sums.yaml" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_scoring_one_task_keeps_the_others_results(task: str, tmp_path: Path) -> None:
+    other = tmp_path / "more.yaml"
+    other.write_text(Path(task).read_text("utf-8").replace("task: sums", "task: more"), encoding="utf-8")
+    folder = str(tmp_path / "run")
+    assert resit("run", "-M", "scripted", "-t", f"{task},{other}", "-o", folder).returncode == 0
+    whole = (tmp_path / "run" / "results.json").read_bytes()
+    done = resit("score", folder, "--tasks", "more", "--json")
+    shown = json.loads(done.stdout)
+    assert list(shown["results"]) == list(shown["resit"]["tasks"]) == ["more"]
+    assert (tmp_path / "run" / "results.json").read_bytes() == whole
+
+
+def test_an_export_stays_in_its_folder(task: str, tmp_path: Path) -> None:
+    wicked = tmp_path / "wicked.yaml"
+    wicked.write_text(
+        Path(task).read_text("utf-8").replace("task: sums", "task: ../../evil"), encoding="utf-8"
+    )
+    folder = str(tmp_path / "run")
+    assert resit("run", "-M", "scripted", "-t", str(wicked), "-o", folder).returncode == 0
+    for shape in ("lm-eval", "jsonl", "parquet"):
+        done = resit("export", folder, "--format", shape, "-o", str(tmp_path / "out" / shape))
+        assert done.returncode == 0, done.stderr
+        assert any("evil" in path.name for path in (tmp_path / "out" / shape).iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def _lm_eval(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path)
         tallies[task], suspicions[task] = TaskTally(), WarningTally()
         filters = _filter_names(task_rules)
         items = _counted(graded_task(folder, task, task_rules), tallies[task], suspicions[task])
-        path = target / f"samples_{task}_{time}.jsonl"
+        path = target / f"samples_{file_stem(task)}_{time}.jsonl"
         samples[task] = write_samples(path, items, filters, _settings(record, task))
         _tell_left_out(task, samples[task])
     results = lm_eval_results(record, build_results(record, tallies, rules, suspicions), samples)
@@ -57,6 +58,11 @@ def _lm_eval(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path)
     text = json.dumps(results, ensure_ascii=False, indent=2)
     jsonl.write_atomic(path, text.encode("utf-8", "backslashreplace"))
     return [path, *(written.path for written in samples.values())]
+
+
+def file_stem(task: str) -> str:
+    """The task's name as a part of a file name; what leads elsewhere becomes `__`, as lm-eval does it."""
+    return re.sub(r'["<>:/|\\?*\[\]]+', "__", task)
 
 
 def _counted(items: Iterable[Graded], tally: TaskTally, suspicions: WarningTally) -> Iterator[Graded]:
@@ -83,12 +89,15 @@ def _tell_left_out(task: str, samples: Samples) -> None:
 
 
 def _jsonl(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path) -> list[Path]:
-    return [write_jsonl(target / f"{task}.jsonl", graded_task(folder, task, r)) for task, r in rules.items()]
+    return [
+        write_jsonl(target / f"{file_stem(task)}.jsonl", graded_task(folder, task, r))
+        for task, r in rules.items()
+    ]
 
 
 def _parquet(folder: RunFolder, rules: Mapping[str, ScoringRules], target: Path) -> list[Path]:
     return [
-        write_parquet(target / f"{task}.parquet", graded_task(folder, task, r), _verdict_names(r))
+        write_parquet(target / f"{file_stem(task)}.parquet", graded_task(folder, task, r), _verdict_names(r))
         for task, r in rules.items()
     ]
 

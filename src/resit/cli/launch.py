@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from resit.cli.options import folder_name
-from resit.cli.scoring import judge, rules_of, score_folder, show
+from resit.cli.scoring import check_scorable, judge, rules_of, score_folder, show
 from resit.errors import DONE, INTERRUPTED, TooManyErrors, UsageError
 from resit.models import Model, Setup, create, parse_model_args
 from resit.runs.describe import about_run
@@ -96,6 +96,7 @@ class Job:
 
 def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:
     """Generate what the run owes and score it: what that took, and the results. Raises ResitError."""
+    check_scorable(job.chosen.tasks)
     plan = job.plan()
     about = about_run(plan, job.kind, job.model.name, job.args, job.chosen.groups)
     outcome = execute(plan, job.model, job.path(), job.observer, about)

@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 def score(
     run: Annotated[Path, typer.Argument(help="The run's folder.")],
-    tasks: Annotated[str, typer.Option("--tasks", "-t", help="Only these of its tasks.")] = "",
+    tasks: Annotated[str, typer.Option("--tasks", "-t", help="Show only these of its tasks.")] = "",
     trust_task_code: Annotated[
         bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
     ] = False,
@@ -61,17 +61,19 @@ def score(
     from resit.cli.rescoring import show_changes, show_disagreements, watch_run
     from resit.cli.scoring import rules_of, score_folder, show
     from resit.reports.changes import scores_kept
+    from resit.reports.results import only_tasks
     from resit.runs.folder import RunFolder
 
     folder = RunFolder.existing(run)
-    rules = rules_of(folder, options.names(tasks), trust_task_code)
+    wanted = rules_of(folder, options.names(tasks), trust_task_code)
+    rules = rules_of(folder, (), trust_task_code)  # the derived files keep the tasks that are not shown
     if watch is not None:
         watch_run(folder, rules, watch, as_json)
         return
     with scores_kept(run) as before:
-        results = score_folder(folder, rules)
+        results = only_tasks(score_folder(folder, rules), wanted)
         if disagreements:
-            show_disagreements(folder, rules, as_json)
+            show_disagreements(folder, wanted, as_json)
             return
         if interval == Interval.auto:
             show(run, results, as_json)

@@ -12,7 +12,7 @@ import typer
 
 from resit.cli.lots import shares
 from resit.errors import ResitError, UsageError
-from resit.grading import score_question
+from resit.grading import check_rules, score_question
 from resit.records import Generation, Question, ScoringRules, Verdict
 from resit.reports.merging import merged
 from resit.reports.results import TaskTally, build_results, write_results
@@ -23,6 +23,8 @@ from resit.runs.rules import rules_from
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from resit.tasks import Task
 
 WIDTH = 120
 """Columns of a table that goes to a file or a pipe."""
@@ -49,6 +51,18 @@ def score_folder(
     results = build_results(record, tallies, rules, suspicions)
     write_results(folder.path, results)
     return results
+
+
+def check_scorable(tasks: Iterable[Task]) -> None:
+    """Raise UsageError, naming the file, for a task with an unknown filter, metric, rule or option.
+
+    Before the first request: a fault in the rules must not cost a generation.
+    """
+    for task in tasks:
+        try:
+            check_rules(task.rules)
+        except UsageError as error:
+            raise UsageError(f"{task.source}: {error}", error.hint) from None
 
 
 def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -> dict[str, ScoringRules]:

@@ -136,7 +136,7 @@ def _judged(
     judge: Rule, name: str, answer: str | None, gold: str, policy: Policy, truncated: bool
 ) -> Verdict:
     try:
-        return judge(answer or "", gold, policy, truncated)
+        return judge("" if answer is None else str(answer), str(gold), policy, truncated)
     except Unscorable as reason:
         return Verdict(name, None, 0.0, reason=str(reason))
 

@@ -44,6 +44,11 @@ def score_task(
     return (scorer.score(question, generations) for question, generations in pairs)
 
 
+def check_rules(rules: ScoringRules) -> None:
+    """Raise UsageError for rules that name an unknown filter, metric, rule or option."""
+    _Scorer.of(rules)
+
+
 @dataclass(frozen=True, slots=True)
 class _Scorer:
     chains: tuple[Chain, ...]

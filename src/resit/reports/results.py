@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from resit import jsonl
 from resit.errors import UsageError
+from resit.grading.symbolic import OVERRUN
 from resit.records import QuestionScore, SampleScore, ScoringRules
 from resit.reports.groups import group_scores
 from resit.reports.repeats import question_votes, repeats_json
@@ -37,20 +38,29 @@ class RuleTally:
     questions: list[list[float]] = field(default_factory=list)
     """One list a question: the verdicts on its measured samples."""
     unextracted: int = 0
+    overrun: int = 0
+    """Answers that symbolic grading gave up on: not known to be wrong, so excluded and counted apart."""
     votes: list[QuestionVotes] = field(default_factory=list)
     """One entry a question."""
 
     def add(self, samples: Iterable[SampleScore], rule: str) -> None:
         """Count a question's measured samples."""
-        verdicts = [sample.verdicts[rule] for sample in samples if rule in sample.verdicts]
+        judged = [sample.verdicts[rule] for sample in samples if rule in sample.verdicts]
+        verdicts = [verdict for verdict in judged if verdict.reason != OVERRUN]
+        self.overrun += len(judged) - len(verdicts)
         if verdicts:
             self.questions.append([verdict.correct for verdict in verdicts])
             self.unextracted += sum(verdict.extracted is None for verdict in verdicts)
             self.votes.append(question_votes(verdicts))
 
     def summary(self) -> dict[str, Any]:
-        """Score with interval: Wilson's for one sample a question, clustered by question for several."""
+        """Score with interval: Wilson's for one sample a question, clustered by question for several.
+
+        Without a measured sample there is no score, rather than one of 0.
+        """
         samples = sum(map(len, self.questions))
+        if not samples:
+            return {"questions": 0, "samples": 0, "unextracted": 0, "overrun": self.overrun}
         means = [math.fsum(scores) / len(scores) for scores in self.questions]
         single = all(len(scores) == 1 for scores in self.questions)
         score = math.fsum(value for scores in self.questions for value in scores) / samples
@@ -60,6 +70,7 @@ class RuleTally:
             "questions": len(means),
             "samples": samples,
             "unextracted": self.unextracted,
+            **({"overrun": self.overrun} if self.overrun else {}),
         }
         repeats = repeats_json(self.questions, self.votes)
         if repeats:
@@ -131,6 +142,19 @@ def build_results(
             },
         },
     }
+
+
+def only_tasks(results: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The results of some tasks; groups and settings of the run stay as they are."""
+    tasks = results["resit"]["tasks"]
+    left_out = [name for name in tasks if name not in names]
+    by_task = ("results", "configs", "versions", "n-shot", "higher_is_better", "n-samples", "group_subtasks")
+    kept = {key: _without(results[key], left_out) if key in by_task else results[key] for key in results}
+    return {**kept, "resit": {**results["resit"], "tasks": _without(tasks, left_out)}}
+
+
+def _without(entries: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:
+    return {name: entry for name, entry in entries.items() if name not in left_out}
 
 
 def _lm_eval_scores(name: str, tally: TaskTally, about: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _rows(scores: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[tup
         if not comma or metric.endswith("_stderr"):
             continue
         rule = rules.get(filter_name)
-        plain = rule is not None and metric == "exact_match" and rule["score"] == value
+        plain = rule is not None and metric == "exact_match" and rule.get("score") == value
         shown.add(filter_name)
         star = " *" if key == summary["headline"] else ""
         label = filter_name if metric == "exact_match" else f"{filter_name} {metric}"
@@ -48,7 +48,7 @@ def _rows(scores: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[tup
             count = _count(summary["questions"]["scored"], summary["samples"]["scored"])
             yield label + star, [f"{value:.4f}", _number(error), "", count, ""]
     for name, rule in rules.items():
-        if name not in shown:
+        if name not in shown and "score" in rule:
             star = " *" if summary["headline"] == f"exact_match,{name}" else ""
             yield name + star, _cells(rule)
 
@@ -85,5 +85,8 @@ def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
         samples, kinds = summary["samples"], {warning["kind"] for warning in summary["warnings"]}
         if samples["truncated"] and "truncated" not in kinds:
             yield f"{name}: {samples['truncated']} of {samples['planned']} samples cut at the token limit"
+        for rule, counts in summary["rules"].items():
+            if counts.get("overrun"):
+                yield f"{name}: {rule} gave up on {counts['overrun']} answers, which its score excludes"
         for warning in summary["warnings"]:
             yield f"warning: {name}: {warning['message']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ from resit.runs.plan import Plan
 from resit.runs.rules import rules_to
 from resit.tasks import Group, Task
 
-_SECRET = ("key", "token", "secret", "password", "auth", "header")
+_SECRET = re.compile(r"(^|_)(key|token|headers?|auth|authorization)$|secret|passw", re.IGNORECASE)
+"""Names of model arguments that hold a secret; `tokenizer` or `api_key_env` do not."""
 
 
 def about_run(
@@ -18,7 +20,7 @@ def about_run(
 ) -> dict[str, Any]:
     """The describing part of `run.json`; arguments that look like secrets are left out."""
     protocols = plan.protocols()
-    shown = {key: value for key, value in args.items() if not _is_secret(key)}
+    shown = {key: value for key, value in args.items() if not _SECRET.search(key)}
     return {
         "model": {"kind": kind, "name": name, "args": normalised(shown)},
         "tasks": {task.task.name: about_task(task.task, protocols[task.task.name]) for task in plan.tasks},
@@ -29,10 +31,6 @@ def about_run(
 def _about_group(group: Group) -> dict[str, Any]:
     about = {"alias": group.alias, "members": group.members, "aggregates": group.aggregates}
     return dict(normalised(about))
-
-
-def _is_secret(key: str) -> bool:
-    return any(word in key.lower() for word in _SECRET)
 
 
 def about_task(task: Task, protocol: Mapping[str, Any]) -> dict[str, Any]:

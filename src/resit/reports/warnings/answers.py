@@ -121,9 +121,12 @@ class Verdicts:
         unread = self.missed_unread[rule]
         message = (
             f"{names}: {percent(self.right[rule], self.samples)} samples right, under {ROBUST} "
-            f"{percent(self.right[ROBUST], self.samples)}; in {unread} right ones {rule} finds no answer, "
-            "so it measures the form of the answer too"
+            f"{percent(self.right[ROBUST], self.samples)}"
         )
+        if unread:
+            message += (
+                f"; in {unread} right ones {rule} finds no answer, so it measures the form of the answer too"
+            )
         evidence = {
             "rules": rules,
             "right": self.right[rule],
