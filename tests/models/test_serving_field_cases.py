@@ -329,7 +329,7 @@ def test_think_03_and_think_04_thoughts_in_the_content(
         bool(grade(answer.text, row["input"]["gold"], finish_reason=answer.finish_reason).correct) is correct
     )
     (split,) = collect(server, [ask()], "openai-chat", think_end_token="</think>")
-    assert bool(grade(split.text, gold, finish_reason=split.finish_reason).correct) is correct
+    assert bool(grade(split.text, row["input"]["gold"], finish_reason=split.finish_reason).correct) is correct
 
 
 def test_think_06_the_reasoning_field_is_an_answer_only_by_explicit_policy(
