@@ -155,7 +155,7 @@ def _scores(results: Mapping[str, Any], task: str) -> dict[str, float]:
     beside = {
         name: rule["score"]
         for name, rule in rules.items()
-        if not any(k.endswith(f",{name}") for k in metrics)
+        if "score" in rule and not any(k.endswith(f",{name}") for k in metrics)
     }
     return {**metrics, **beside}
 
