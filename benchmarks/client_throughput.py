@@ -23,7 +23,7 @@ from pathlib import Path
 
 import aiohttp
 
-from resit.grading import score_question
+from resit.grading.scoring import scorer
 from resit.models import Setup, create
 from resit.records import (
     Document,
@@ -116,14 +116,15 @@ def run_whole(url: str, count: int) -> float:
             questions[request.question.document.doc_id] = request.question
             yield request
 
+    score = scorer(RULES)
     began, right = time.perf_counter(), 0.0
     with tempfile.TemporaryDirectory() as folder:
         journal = AppendFile(Path(folder) / "generations.jsonl")
         with create("openai-completions", {"base_url": url, "model": "m"}, Setup(IN_FLIGHT)) as model:
             for generation in model.generate(remembered()):
                 journal.append(to_line(generation))
-                score = score_question(questions.pop(generation.doc_id), [generation], RULES)
-                right += score.metrics["exact_match,strict-match"]
+                scored = score(questions.pop(generation.doc_id), [generation])
+                right += scored.metrics["exact_match,strict-match"]
         journal.close()
     assert right == count, f"{right} of {count} graded right"
     return time.perf_counter() - began
