@@ -25,7 +25,7 @@ def load_pinned(dataset: Dataset, config: str, name: str) -> LoadedSplit:
         return load_pinned(datasets()[path], *place)
     wanted = Wanted(dataset.path, config, name, dataset.revision)
     found = _unpinned(dataset, wanted) if split.hub else _from_files(dataset, wanted, split)
-    checked = _verify(found.rows, split, wanted, found.source)
+    checked = _verify(found.rows, found.identity["digest"], split, wanted, found.source)
     if split.contains:
         checked += ", and " + _verify_contains(found, asset(dataset.asset).files[split.contains], wanted)
     identity = {key: value for key, value in found.identity.items() if key != "revision"}
@@ -58,7 +58,8 @@ def check_file(entry: Asset, file: File, path: Path) -> str:
         return BY_BYTES
     for dataset, config, name, split in splits_of(entry):
         if file.name in split.files and not (wrong and split.digest is None):
-            return _verify(read_file(file, path), split, Wanted(dataset.path, config, name), str(path))
+            rows = read_file(file, path)
+            return _verify(rows, dataset_digest(rows), split, Wanted(dataset.path, config, name), str(path))
     if wrong:
         raise WrongBytes(file, sha256_of(path), path)
     return "nothing: it is not pinned"
@@ -105,12 +106,11 @@ def _unpinned(dataset: Dataset, wanted: Wanted) -> LoadedSplit:
     return on_hub(wanted, dataset.asset)
 
 
-def _verify(rows: list[Row], split: Split, wanted: Wanted, source: str) -> str:
+def _verify(rows: list[Row], digest: str, split: Split, wanted: Wanted, source: str) -> str:
     if split.rows not in (None, len(rows)):
         raise _not_pinned(wanted, source, f"{split.rows} rows", len(rows))
     if split.digest is None:
         return BY_NUMBER
-    digest = dataset_digest(rows)
     if digest != split.digest:
         raise _not_pinned(wanted, source, f"rows with digest {split.digest}", digest)
     return BY_DIGEST

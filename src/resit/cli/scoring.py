@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from resit.cli.lots import shares
 from resit.errors import ResitError, UsageError
-from resit.grading import check_rules, score_question
+from resit.grading import scorer
 from resit.records import Generation, Question, ScoringRules, Verdict
 from resit.reports.merging import merged
 from resit.reports.results import TaskTally, build_results, write_results
@@ -60,7 +61,7 @@ def check_scorable(tasks: Iterable[Task]) -> None:
     """
     for task in tasks:
         try:
-            check_rules(task.rules)
+            scorer(task.rules)
         except UsageError as error:
             raise UsageError(f"{task.source}: {error}", error.hint) from None
 
@@ -103,9 +104,10 @@ def _rules_in(reference: str, name: str, trust: bool) -> ScoringRules | None:
 
 def judge(rules: Mapping[str, ScoringRules]) -> Any:
     """A function from (question, generation) to the verdict that the progress line shows."""
+    prepared = cache(lambda task: scorer(rules[task]))
 
     def verdict(question: Question, generation: Generation) -> Verdict:
-        score = score_question(question, [generation], rules[question.task])
+        score = prepared(question.task)(question, [generation])
         verdicts = score.samples[0].verdicts
         first = next(iter(verdicts), "")
         return verdicts.get("robust") or verdicts.get(first) or Verdict("none", None, 0.0)

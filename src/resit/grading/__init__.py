@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from resit.grading.differences import count_kinds, disagreements
     from resit.grading.rules import RULES, Policy, find_rule, grade, grade_many, make_policy
-    from resit.grading.scoring import check_rules, score_question, score_task
+    from resit.grading.scoring import score_question, score_task, scorer
 
 __all__ = [
     "RULES",
     "Policy",
-    "check_rules",
     "count_kinds",
     "disagreements",
     "find_rule",
@@ -22,14 +21,15 @@ __all__ = [
     "make_policy",
     "score_question",
     "score_task",
+    "scorer",
 ]
 
 _HOMES = dict.fromkeys(__all__, "rules") | {
-    "check_rules": "scoring",
     "count_kinds": "differences",
     "disagreements": "differences",
     "score_question": "scoring",
     "score_task": "scoring",
+    "scorer": "scoring",
 }
 
 

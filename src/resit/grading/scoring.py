@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,20 +33,23 @@ def score_question(
     Generations with an error are listed and excluded; what they leave too little for is absent.
     Raises `UsageError` for rules that name something unknown.
     """
-    return _Scorer.of(rules).score(question, generations)
+    return scorer(rules)(question, generations)
 
 
 def score_task(
     pairs: Iterable[tuple[Question, Sequence[Generation]]], rules: ScoringRules
 ) -> Iterator[QuestionScore]:
     """`score_question` for each pair, one at a time; the rules are prepared once."""
-    scorer = _Scorer.of(rules)
-    return (scorer.score(question, generations) for question, generations in pairs)
+    score = scorer(rules)
+    return (score(question, generations) for question, generations in pairs)
 
 
-def check_rules(rules: ScoringRules) -> None:
-    """Raise UsageError for rules that name an unknown filter, metric, rule or option."""
-    _Scorer.of(rules)
+def scorer(rules: ScoringRules) -> Callable[[Question, Sequence[Generation]], QuestionScore]:
+    """`score_question` with the rules prepared once, for many questions.
+
+    Raises `UsageError` for rules that name an unknown filter, metric, rule or option.
+    """
+    return _Scorer.of(rules).score
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from resit import assets
@@ -24,7 +25,7 @@ HARMLESS = ("trust_remote_code",)
 """`dataset_kwargs` that change how `datasets` loads, never what."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """Exemplars to choose from, in order."""
 
@@ -34,9 +35,9 @@ class Pool:
     holds_documents: bool
     """They come from the split that is asked, so that a document must be kept out of its own exemplars."""
 
-    @property
+    @cached_property
     def sha256(self) -> str:
-        """Digest of the rows, in order."""
+        """Digest of the rows, in order; worked out once."""
         return rows_sha256(self.rows)
 
 

@@ -60,6 +60,10 @@ class Task:
 
     def identity(self) -> dict[str, Any]:
         """Everything of the task that changes what is asked, as JSON; grading is no part of it."""
+        return dict(self._identity)
+
+    @cached_property
+    def _identity(self) -> Mapping[str, Any]:
         from resit.tasks.identity import task_identity
 
         return task_identity(self)
