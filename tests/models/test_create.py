@@ -74,7 +74,21 @@ def test_importing_the_room_imports_no_backend() -> None:
 def test_every_argument_is_described() -> None:
     source = Path(create.__code__.co_filename).parent
     assert source.is_dir()
-    for kind in ("llamacpp", "scripted", "replay"):
+    for kind in ("llamacpp", "scripted", "replay", "openai"):
         module = __import__(f"resit.models.{kind}", fromlist=["arguments"])
         for name, field in module.arguments(kind).model_fields.items():
             assert field.description, f"{kind}.{name} has no description"
+
+
+def test_arguments_of_lm_eval_that_need_no_setting_are_taken_with_a_note() -> None:
+    notes: list[str] = []
+    args = parse_model_args("model=m,base_url=http://h/v1/completions,tokenized_requests=False,batch_size=16")
+    assert create("local-completions", args, Setup(notify=notes.append)).name == "m"
+    assert notes == ["model_args of 'local-completions': batch_size, tokenized_requests changes nothing here"]
+
+
+@pytest.mark.parametrize(("name", "where"), [("max_gen_toks", "--gen-kwargs"), ("api_key", "environment")])
+def test_arguments_that_are_set_elsewhere_say_where(name: str, where: str) -> None:
+    with pytest.raises(UsageError, match=name) as caught:
+        create("local-completions", {name: "1"})
+    assert where in caught.value.hint

@@ -425,3 +425,10 @@ def test_token_ids_are_sent_when_asked_for_and_shown(echo: Any, ask: Ask, tmp_pa
     assert echo.bodies[0]["prompt"] == [0, 1, 2]
     with open_model(echo, tokens="true", tokenizer=str(tokenizer), add_bos_token="false") as bare:
         assert bare.encode("How many").bos is False
+
+
+def test_headers_of_ones_own(echo: Any, ask: Ask) -> None:
+    model = open_model(echo, header={"X-Team": "maths"})
+    generate(model, [ask("x")])
+    assert echo.headers[0]["X-Team"] == "maths"
+    assert "maths" not in repr(model.identity())

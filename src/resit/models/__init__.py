@@ -65,6 +65,18 @@ def parse_model_args(text: str) -> dict[str, Any]:
     return args
 
 
+def _accepted(kind: str, module: Any, args: Mapping[str, Any], notify: Notify) -> dict[str, Any]:
+    """The arguments less those of lm-eval that mean nothing here. Raises UsageError for those set elsewhere."""
+    elsewhere: Mapping[str, str] = getattr(module, "ELSEWHERE", {})
+    for name in args.keys() & elsewhere.keys():
+        raise UsageError(f"model_args of {kind!r}: {name} is not set here", elsewhere[name])
+    needless: frozenset[str] = getattr(module, "NEEDLESS", frozenset())
+    dropped = sorted(args.keys() & needless)
+    if dropped:
+        notify(f"model_args of {kind!r}: {', '.join(dropped)} changes nothing here")
+    return {name: value for name, value in args.items() if name not in needless}
+
+
 def _checked(kind: str, arguments: type[Any], args: Mapping[str, Any]) -> Any:
     """The arguments as the backend's pydantic model. Raises UsageError for unknown or ill-formed ones."""
     from pydantic import ValidationError
@@ -97,6 +109,7 @@ def create(kind: str, args: Mapping[str, Any] | None = None, setup: Setup | None
             f"the kinds are {', '.join(kinds())}",
         )
     module = importlib.import_module(_MODULES[wanted])
-    checked = _checked(kind, module.arguments(wanted), args or {})
-    model: Model = module.build(wanted, checked, setup or Setup())
+    setup = setup or Setup()
+    accepted = _accepted(kind, module, args or {}, setup.notify)
+    model: Model = module.build(wanted, _checked(kind, module.arguments(wanted), accepted), setup)
     return model

@@ -33,6 +33,17 @@ OFFICIAL_STOPS = 4
 SEVERAL = 64
 """Texts that one request may ask for."""
 
+NEEDLESS = frozenset(
+    {"tokenized_requests", "tokenizer_backend", "batch_size", "trust_remote_code", "revision", "eos_string"}
+)
+"""Arguments of lm-eval's that settle what here needs no settling."""
+ELSEWHERE = {
+    "max_gen_toks": "--gen-kwargs max_gen_toks=N",
+    "seed": "--seed N: every sample then has its own seed",
+    "max_length": "the server knows its context; prompts are never cut, those too long are reported",
+    "api_key": "keys come from the environment (api_key_env=NAME) or the keyring, not from the command line",
+}
+
 
 class Arguments(BaseModel):
     """Arguments of `openai-completions` and `openai-chat`; lm-eval's names are understood."""
@@ -56,6 +67,7 @@ class Arguments(BaseModel):
         600.0, ge=0, description="seconds that a request, or a rate limit, is waited for"
     )
     api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key")
+    header: dict[str, str] = Field({}, description="HTTP headers, in model_args written as JSON")
     verify_certificate: bool = Field(True, description="false accepts a self-signed certificate")
     ca_cert_path: Path | None = Field(None, description="certificates to trust instead of the system's")
     n: str = Field(
@@ -95,6 +107,7 @@ def build(kind: str, args: Arguments, setup: Setup) -> OpenAIModel:
     access = Access(
         url=args.base_url,
         key=find_key(args.api_key_env, host),
+        headers=args.header,
         timeout=args.timeout,
         verify_certificate=args.verify_certificate,
         ca_file=args.ca_cert_path,
