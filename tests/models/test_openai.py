@@ -367,13 +367,17 @@ def test_proxies_of_the_environment_are_used_but_not_for_this_machine(
 def test_accounts(echo: Any, ask: Ask, tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text("m: {prompt: 1.0, cached: 0.1, completion: 10}\n", encoding="utf-8")
-    model = open_model(echo, prices=str(prices))
+    notes: list[str] = []
+    model = open_model(echo, prices=str(prices), notes=notes)
     generate(model, [ask("x", i) for i in range(100)])
     account = model.account  # type: ignore[attr-defined]
     assert (account.requests, account.retries, account.uncounted) == (100, 0, 0)
     assert (account.prompt_tokens, account.cached_tokens, account.completion_tokens) == (700, 500, 300)
     assert account.reasoning_tokens is None
     price = model.price()  # type: ignore[attr-defined]
+    (bill,) = notes
+    assert "100 requests (0 of them again), 700 prompt tokens (500 cached)" in bill
+    assert bill.endswith("300 completion tokens: 0.00325")
     assert account.cost(price) == pytest.approx((200 * 1.0 + 500 * 0.1 + 300 * 10) / 1e6)
 
 

@@ -66,7 +66,7 @@ def parse_model_args(text: str) -> dict[str, Any]:
 
 
 def _accepted(kind: str, module: Any, args: Mapping[str, Any], notify: Notify) -> dict[str, Any]:
-    """The arguments less those of lm-eval that mean nothing here. Raises UsageError for those set elsewhere."""
+    """The arguments less lm-eval's that mean nothing here. Raises UsageError for those set elsewhere."""
     elsewhere: Mapping[str, str] = getattr(module, "ELSEWHERE", {})
     for name in args.keys() & elsewhere.keys():
         raise UsageError(f"model_args of {kind!r}: {name} is not set here", elsewhere[name])

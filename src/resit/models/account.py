@@ -80,6 +80,14 @@ class Account:
         cached_price = price.prompt if price.cached is None else price.cached
         return (read * price.prompt + cached * cached_price + written * price.completion) / PER
 
+    def bill(self, price: Price) -> str:
+        """The sums and what they cost, in a sentence."""
+        counts = f"{self.requests:,} requests ({self.retries:,} of them again)"
+        tokens = f"{self.prompt_tokens or 0:,} prompt tokens ({self.cached_tokens or 0:,} cached)"
+        written = f"{self.completion_tokens or 0:,} completion tokens"
+        missing = f"; {self.uncounted:,} answers came without counts" if self.uncounted else ""
+        return f"used so far: {counts}, {tokens}, {written}: {self.cost(price):.6g}{missing}"
+
     def as_dict(self) -> Mapping[str, int | None]:
         """The sums by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

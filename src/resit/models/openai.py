@@ -197,6 +197,7 @@ class OpenAIModel:
             tokens=self._tokens,
             send_tokens=self._args.tokens,
         )
+        price = self.price()
         out: SimpleQueue[Outcome] = SimpleQueue()
         drain = Drain(exchange, self._limiter, self.patience, out)
         exchange.again = drain.again
@@ -206,6 +207,8 @@ class OpenAIModel:
             yield from run_jobs(_jobs(requests, several), drain, self._loop(), out, bound)
         finally:
             self.account.retries += drain.retries
+            if price:
+                self._notify(self.account.bill(price))
 
     def encode(self, prompt: Prompt) -> Encoding:
         """What is sent; with token ids where a tokenizer is given or the server tells them."""
