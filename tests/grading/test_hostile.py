@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resit.grading import RULES, grade
+from resit.grading.deepseek_math import strip_string
 from resit.grading.expressions import evaluate
 from resit.grading.numbers import find_tokens
 from resit.grading.numerals import read_cjk, read_numeral
+from resit.grading.symbolic import is_too_large
 from resit.grading.values import read_value
 from resit.grading.words import find_words
 
@@ -163,3 +165,22 @@ def test_an_integer_survives_every_way_of_writing_it(value: int) -> None:
     for way, frame in itertools.product(ways, frames):
         assert grade(frame.format(way), str(value)).correct == 1.0, frame.format(way)
         assert grade(frame.format(way), str(value + 1)).correct == 0.0, frame.format(way)
+
+
+@pytest.mark.parametrize("rule", ["deepseek_math", "math"])
+@pytest.mark.parametrize("digits", [20_000, 100_000])
+def test_long_digit_strings_cost_a_rule_with_a_worker_no_more_than_its_limit(rule: str, digits: int) -> None:
+    pytest.importorskip("math_verify")
+    start = time.perf_counter()
+    assert grade("5" * digits, "5", rule=rule).correct == 0.0
+    assert time.perf_counter() - start < 12  # the worker's 5 seconds, and its start on a busy machine
+
+
+@pytest.mark.parametrize(
+    "text", ["5" * 100_000, "5" * 100_000 + ".", "^" + " " * 20_000, "**" + " " * 20_000, "5" * 20_000 + " "]
+)
+def test_recognising_huge_powers_takes_linear_time(text: str) -> None:
+    start = time.perf_counter()
+    is_too_large(text)
+    strip_string(text)
+    assert time.perf_counter() - start < 0.5

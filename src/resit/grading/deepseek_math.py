@@ -117,8 +117,9 @@ def _strip_names(text: str) -> str:
     text = re.sub(r"\\mbox{.*?}", "", text)
     if "j" in text and "i" not in text:
         text = text.replace("j", "i")
-    text = re.sub(r"(\d+)\.0+([^\d])", r"\1\2", text)
-    return re.sub(r"(\d+)\.0+$", r"\1", text)
+    # As published, but looking back at the digit: matching all digits takes quadratic time in long ones.
+    text = re.sub(r"(?<=\d)\.0+([^\d])", r"\1", text)
+    return re.sub(r"(?<=\d)\.0+$", "", text)
 
 
 def _brace_fractions(text: str) -> str:
