@@ -6,6 +6,7 @@ surrogate, which UTF-8 cannot hold, is written as its JSON escape.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -97,8 +98,14 @@ def write_atomic(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        discard(part)
         raise cannot_write(path, error) from error
+
+
+def discard(path: Path) -> None:
+    """Remove a temporary file if it can be: where it cannot, the error that led here is the one to tell."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def cannot_write(path: Path, error: OSError) -> ResitError:

@@ -89,6 +89,8 @@ def test_damage_in_the_middle_is_named_and_the_rest_is_kept(tmp_path: Path) -> N
         (b"[1]", "expected a JSON object, found list"),
         (b'{"task": "t"}', "no 'doc_id'"),
         (b'{"task": "t", "doc_id": 1, "doc_hash": "h", "repeat": "0"}', "'repeat' must be a whole number"),
+        (b'{"task": "t", "doc_id": 1, "doc_hash": "h", "repeat": -1}', "from 0 up, found -1"),
+        (b'{"task": "t", "doc_id": 1, "doc_hash": "h", "repeat": true}', "from 0 up, found True"),
         (b"[" * 100_000, "recursion"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from resit.cli.rescoring import show_changes, show_disagreements, watch_run
 from resit.cli.scoring import rules_of, score_folder
-from resit.errors import UsageError
+from resit.errors import ResitError, UsageError
 from resit.reports.changes import change_lines, changes_since, scores_kept
 from resit.runs.folder import RunFolder
 from resit.tasks import load
@@ -41,6 +41,26 @@ def rescored(folder: Path) -> list[str]:
         lines = list(change_lines(before, results, changes_since(before, folder)))
     assert not list(folder.glob("*.before")), "nothing is left behind"
     return lines
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, which can be made read-only even for root."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_run_on_a_read_only_disk_is_refused_clearly(disk: Path, exam: Exam, sit: Sit) -> None:
+    sit(disk / "run", exam())
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    run = RunFolder.existing(disk / "run")
+    with pytest.raises(ResitError, match="cannot write"), scores_kept(run.path):
+        score_folder(run, rules_of(run))
 
 
 def test_nothing_changed(tmp_path: Path, exam: Exam, sit: Sit, answers: Path) -> None:

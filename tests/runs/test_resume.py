@@ -143,12 +143,24 @@ def test_a_second_writer_is_refused_by_name_and_a_dead_ones_lock_is_free(tmp_pat
         pass
 
 
-def test_a_damaged_record_is_named(tmp_path: Path, exam: Exam, sit: Sit) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"identity": 5, "tasks": {}}', '{"identity": {}}'])
+def test_a_damaged_record_is_named(tmp_path: Path, exam: Exam, sit: Sit, text: str) -> None:
     folder = tmp_path / "run"
     sit(folder, exam())
-    (folder / "run.json").write_text("{", encoding="utf-8")
+    (folder / "run.json").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"run\.json is damaged"):
         RunFolder(folder).record()
+
+
+@pytest.mark.parametrize("below", ["", "run"])
+def test_a_file_where_the_folder_should_be_is_a_usage_error(
+    tmp_path: Path, exam: Exam, sit: Sit, below: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be a run folder"):
+        sit(file / below, exam())
+    assert file.read_text(encoding="utf-8") == "kept"
 
 
 def test_each_sample_has_a_seed_that_order_does_not_change(tmp_path: Path, exam: Exam, sit: Sit) -> None:

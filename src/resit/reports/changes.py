@@ -77,13 +77,13 @@ def scores_kept(run: Path) -> Iterator[Before | None]:
         results = read_results(run)
         shutil.copyfile(run / FILE, kept)
     except (UsageError, OSError):
-        kept.unlink(missing_ok=True)
+        jsonl.discard(kept)
         yield None
         return
     try:
         yield Before(results, kept)
     finally:
-        kept.unlink(missing_ok=True)
+        jsonl.discard(kept)
 
 
 def changes_since(before: Before, run: Path) -> dict[str, TaskChanges]:

@@ -89,4 +89,4 @@ def scores_file(run: Path) -> Iterator[Callable[[bytes], object]]:
     except OSError as error:
         raise jsonl.cannot_write(path, error) from error
     finally:
-        part.unlink(missing_ok=True)
+        jsonl.discard(part)

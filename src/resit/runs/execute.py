@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from resit.errors import UsageError
 from resit.jsonl import cannot_write
 from resit.models import Model
 from resit.records import Generation, Question
@@ -65,6 +66,11 @@ def run(plan: Plan, model: Model, path: Path, observer: Observer, about: Mapping
         check_same(str(path), recorded["identity"], identity)
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(
+            f"{path} cannot be a run folder: it is, or lies below, a file",
+            "give another --output-path",
+        ) from None
     except OSError as error:
         raise cannot_write(path, error) from error
     with FolderLock(path):

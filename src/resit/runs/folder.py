@@ -40,7 +40,11 @@ class RunFolder:
         if not self._record.exists():
             return None
         try:
-            return jsonl.decode(self._record.read_bytes())
+            record = jsonl.decode(self._record.read_bytes())
+            for name in ("identity", "tasks"):
+                if not isinstance(record.get(name), dict):
+                    raise ValueError(f"expected an object {name!r} in it, found {record.get(name)!r:.40}")
+            return record
         except ValueError as error:
             raise UsageError(
                 f"{self._record} is damaged: {error}",

@@ -99,6 +99,8 @@ def check_line(value: dict[str, Any]) -> None:
             raise ValueError(f"no {name!r}")
     if not isinstance(value["repeat"], int) or not isinstance(value.get("text", ""), str):
         raise ValueError("'repeat' must be a whole number and 'text' a string")
+    if isinstance(value["repeat"], bool) or value["repeat"] < 0:
+        raise ValueError(f"'repeat' must be a whole number from 0 up, found {value['repeat']}")
 
 
 class JournalIndex:
