@@ -58,6 +58,22 @@ def test_prompts_cut_at_any_byte_are_written_again(tmp_path: Path, exam: Exam, s
         assert (folder / "results.json").read_bytes() == results
 
 
+@pytest.mark.parametrize(
+    "line",
+    [b'{"task": "sums"}', b'{"task": "sums", "doc_id": 0, "doc_hash": "h", "doc": 5, "target": 3}', b"{"],
+)
+def test_a_damaged_prompt_is_written_again(tmp_path: Path, exam: Exam, sit: Sit, line: bytes) -> None:
+    task, folder = exam(questions=2), tmp_path / "run"
+    sit(folder, task)
+    first, second, _ = (folder / "prompts.jsonl").read_bytes().split(b"\n")
+    results = (folder / "results.json").read_bytes()
+    (folder / "prompts.jsonl").write_bytes(first + b"\n" + line + b"\n")
+    outcome, _ = sit(folder, task)
+    assert outcome.generated == 0
+    assert (folder / "prompts.jsonl").read_bytes() == b"\n".join([first, line, second, b""])
+    assert (folder / "results.json").read_bytes() == results
+
+
 def test_an_errored_sample_is_retried_a_truncated_one_is_not(tmp_path: Path, exam: Exam, sit: Sit) -> None:
     task, folder = exam(repeats=1), tmp_path / "run"
     outcome, results = sit(folder, task, model="text=#### {target},error_docs=1;2")

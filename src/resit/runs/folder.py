@@ -65,12 +65,17 @@ class RunFolder:
         return JournalIndex(self.generations)
 
     def questions(self, task: str | None = None) -> Iterator[Question]:
-        """The questions asked so far, of one task or of all, in the order asked."""
+        """The questions asked so far, of one task or of all, in the order asked; damaged lines hold none."""
         if not self.prompts.exists():
             return
         for line in jsonl.read(self.prompts):
-            if line.value is not None and task in (None, line.value.get("task")):
-                yield question_from(line.value)
+            if line.value is None or task not in (None, line.value.get("task")):
+                continue
+            try:
+                question = question_from(line.value)
+            except (KeyError, TypeError, ValueError):
+                continue  # as a torn line: the next `resit run` writes it again
+            yield question
 
 
 def question_to(question: Question) -> dict[str, Any]:
