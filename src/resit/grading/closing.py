@@ -30,8 +30,26 @@ _ENUMERATOR = re.compile(
     r"[\s*_#>-]{0,12}(?:(?:step|part|case|method|option)\s*)?\(?(?:\d{1,2}|[A-Ha-h])[.):](?=\s)",
     re.IGNORECASE,
 )
+_OFFER_REACH = 400
+_OFFER_WORDS = (
+    "let me know",
+    "feel free",
+    "hope this",
+    "hope that",
+    "hesitate",
+    "if you",
+    "you like",
+    "you want",
+)
+"""One of them is in every offer; looking for them is much quicker than the pattern."""
+_OFFER = re.compile(
+    r"(?:^|(?<=[.!?\n*)\]}]))\s*[*_]{0,2}(?:please )?(?:let me know|feel free|(?:i )?hope th(?:is|at)|"
+    r"(?:do not|don't) hesitate|would you like|do you want|if you(?:'d like| would like| want me| "
+    r"(?:have|need) (?:any|help|more|further|anything|another)))\b"
+)
+"""How a chat takes its leave: `Let me know if you need the other 2`."""
 _NOTE = re.compile(
-    r"\s{0,8}(?:[*_#>]{0,4}\s?(?:note|notes|n\.b\.|assumptions?|assuming|disclaimer|hint|p\.s\.)\b|\([^()\n]{0,300}\)\s*$)",
+    r"\s{0,8}(?:[*_#>]{0,4}\s?(?:note|notes|n\.b\.|assumptions?|assuming|disclaimer|hint|p\.s\.|check(?=[:*])|verification(?=[:*]))\b|\([^()\n]{0,300}\)\s*$)",
     re.IGNORECASE,
 )
 """A line that comments on what stands above it."""
@@ -73,7 +91,8 @@ class Closing(NamedTuple):
 
 
 def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) -> Closing:
-    """The number stated by the last sentence that states one."""
+    """The number stated by the last sentence that states one; what a chat says in parting is no statement."""
+    end = _before_offer(text, start, end)
     if _loops(text, start, end):
         return Closing(None, "repetition")
     if _refuses(text[max(start, end - _REFUSAL_REACH) : end]):
@@ -90,6 +109,19 @@ def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) 
                 return found
     words = _last_words(text, start, end)
     return Closing(words, "" if words else NOTHING)
+
+
+def _before_offer(text: str, start: int, end: int) -> int:
+    """Where the text ends without the offer of further help that its last line may close with."""
+    begin = max(start, end - _OFFER_REACH)
+    tail = text[begin:end].rstrip().lower()
+    if len(tail) != len(text[begin:end].rstrip()) or not any(word in tail for word in _OFFER_WORDS):
+        return end
+    last_line = tail.rfind("\n") + 1
+    for offer in _OFFER.finditer(tail):
+        if offer.end() > last_line and tail[: offer.start()].strip():
+            return begin + offer.start()
+    return end
 
 
 def _refuses(tail: str) -> bool:
