@@ -13,6 +13,7 @@ from resit.cli import app
 from resit.models import Setup, create
 from resit.models.doctor import Finding, examine
 from resit.models.openai import OpenAIModel
+from resit.models.stops import cut
 
 Serve = Callable[..., Any]
 MakeReply = Callable[..., dict[str, Any]]
@@ -30,7 +31,7 @@ def healthy(reply: MakeReply) -> Callable[..., Any]:
 
     async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
         seed = body.get("seed", f"none {next(unseeded)}") if body["temperature"] else "greedy"
-        texts = [f"text {seed} {i}" for i in range(body.get("n", 1))]
+        texts = [cut(f"a text {seed} {i}", body.get("stop", ()))[0] for i in range(body.get("n", 1))]
         return web.json_response(reply(*texts, usage={"prompt_tokens": 9, "completion_tokens": 20}))
 
     return answer
@@ -42,7 +43,7 @@ def test_a_healthy_server(serve: Serve, reply: MakeReply) -> None:
     assert found["seed"].value == "honoured"
     assert found["greedy"].value is True
     assert found["n"].value is True
-    assert found["stop strings"].value == 32
+    assert found["stop strings"].says == "at least 32 taken and heeded, not named in the reply"
     assert found["logprobs"].value is False
     assert found["context"].says == "not told"
     assert all(finding.good for finding in found.values())
@@ -55,11 +56,11 @@ def test_what_a_run_would_suffer_from(serve: Serve, reply: MakeReply) -> None:
     async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
         if len(body.get("stop", ())) > 4:
             return web.json_response({"error": {"message": "too many stops"}}, status=400)
-        text = "the same" if body["temperature"] else f"text {next(drifting)}"
+        text = "the same" if body["temperature"] else f"the text {next(drifting)}"
         return web.json_response(reply(text))
 
     found = findings(serve(answer).url)
-    assert found["stop strings"].value == 4
+    assert found["stop strings"].says == "4 taken but ignored; all are cut on our side"
     assert (found["seed"].good, found["greedy"].good, found["n"].good) == (False, False, True)
     assert "temperature is ignored" in found["seed"].says
     assert found["n"].value is False
@@ -113,3 +114,14 @@ def test_the_command(serve: Serve, reply: MakeReply) -> None:
 def test_usage(arguments: list[str]) -> None:
     done = CliRunner().invoke(app, ["doctor", *arguments])
     assert type(done.exception).__name__ == "UsageError"
+
+
+def test_trouble_that_passes_is_no_finding(serve: Serve, reply: MakeReply) -> None:
+    usual, calls = healthy(reply), itertools.count()
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        if next(calls) == 0:
+            request.transport.abort()  # type: ignore[union-attr]
+        return await usual(request, body)
+
+    assert all(found.good for found in findings(serve(answer).url).values())

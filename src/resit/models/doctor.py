@@ -6,10 +6,12 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from resit.models.failures import Failure
+from resit.models.failures import RETRIED, Failure, Kind
 from resit.models.protocol import JSON
 from resit.models.replies import Reply
 from resit.models.server import Server
@@ -20,6 +22,7 @@ STORY = "Write a short story about a cat that learns to count.\n\nOnce upon a ti
 COUNTING = "Count: one, two, three, four, five, six,"
 STOP_COUNTS = (4, 5, 8, 16, 32)
 TEXTS = 4
+SECOND_CHANCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +111,26 @@ async def several(patient: Patient) -> Finding:
 
 
 async def stops(patient: Patient) -> Finding:
-    """How many stop strings it takes, and whether it cuts at them."""
-    taken = 0
+    """How many stop strings it takes, whether it heeds them, and whether it says which one it was."""
+    words = (await patient.text(COUNTING, GREEDY)).split()
+    word = words[len(words) // 2] if words else "seven"
+    taken, reply = 0, None
     for count in STOP_COUNTS:
-        strings = (*(f"<unlikely-{i}>" for i in range(count - 1)), "seven")
+        strings = (*(f"<unlikely-{number}>" for number in range(count - 1)), word)
         try:
             reply = await patient.ask(COUNTING, dataclasses.replace(GREEDY, stop=strings))
-        except Failure:
+        except Failure as failure:
+            if failure.kind is not Kind.REQUEST:
+                raise
             break
         taken = count
-        cut = "seven" not in reply.choices[0].text
-    if not taken:
+    if reply is None:
         return Finding("stop strings", f"{STOP_COUNTS[0]} are refused; all are cut on our side", 0)
-    more = "at least " if taken == STOP_COUNTS[-1] else ""
-    named = "named in the reply" if reply.choices[0].stop else "not named in the reply"
-    says = f"{more}{taken} taken, {'cut' if cut else 'not cut'} by the server, {named}"
-    return Finding("stop strings", says, taken)
+    many = f"at least {taken}" if taken == STOP_COUNTS[-1] else str(taken)
+    if word in reply.choices[0].text:
+        return Finding("stop strings", f"{many} taken but ignored; all are cut on our side", 0)
+    named = "named" if reply.choices[0].stop else "not named"
+    return Finding("stop strings", f"{many} taken and heeded, {named} in the reply", taken)
 
 
 async def logprobs(patient: Patient) -> Finding:
@@ -185,10 +192,15 @@ async def _speed(patient: Patient, level: int, tokens: int) -> Finding:
     return Finding(f"speed at {level}", f"{rate:.0f} tokens/s", round(rate, 2))
 
 
-async def _settled(probe: Coroutine[Any, Any, Finding], name: str) -> Finding:
+async def _settled(probe: Callable[[], Coroutine[Any, Any, Finding]], name: str) -> Finding:
+    """The finding, or what stood in its way; trouble that may pass is given a second chance."""
     try:
-        return await probe
+        return await probe()
     except Failure as failure:
+        if failure.kind in RETRIED:
+            await asyncio.sleep(max(SECOND_CHANCE_SECONDS, failure.retry_after or 0.0))
+            with suppress(Failure):
+                return await probe()
         return Finding(name, f"refused: {failure}", good=False)
 
 
@@ -199,6 +211,6 @@ def examine(
 ) -> Iterator[Finding]:
     """One finding a probe, as they are made; `run` waits for a coroutine in the server's event loop."""
     for probe in PROBES:
-        yield run(_settled(probe(patient), probe.__name__))
+        yield run(_settled(partial(probe, patient), probe.__name__))
     for level in levels:
-        yield run(_settled(_speed(patient, level, 64), f"speed at {level}"))
+        yield run(_settled(partial(_speed, patient, level, 64), f"speed at {level}"))
