@@ -48,6 +48,10 @@ def read_price(path: Path, model: str) -> Price:
     return prices[model]
 
 
+def _sum(so_far: int | None, more: int | None) -> int | None:
+    return so_far if more is None else (so_far or 0) + more
+
+
 @dataclass(slots=True)
 class Account:
     """Sums over all answers of a run. A count that no answer gave stays None, it is not zero."""
@@ -66,11 +70,10 @@ class Account:
         """Enter one answer."""
         if usage.prompt is None and usage.completion is None:
             self.uncounted += 1
-        for field in fields(usage):
-            value = getattr(usage, field.name)
-            if value is not None:
-                name = f"{field.name}_tokens"
-                setattr(self, name, (getattr(self, name) or 0) + value)
+        self.prompt_tokens = _sum(self.prompt_tokens, usage.prompt)
+        self.cached_tokens = _sum(self.cached_tokens, usage.cached)
+        self.completion_tokens = _sum(self.completion_tokens, usage.completion)
+        self.reasoning_tokens = _sum(self.reasoning_tokens, usage.reasoning)
 
     def cost(self, price: Price) -> float:
         """Money for the tokens counted so far."""

@@ -1,22 +1,20 @@
-"""Keeping a server busy: requests in, generations out, across an event loop in a thread of its own.
+"""Keeping a server busy: requests in, generations out, through an event loop that the caller's thread drives.
 
-The caller's thread pulls requests and takes generations; the loop's thread sends, waits, asks again.
-What lies between the two is bounded: memory does not grow with the number of requests.
+While the caller looks at its generations the loop stands still, which no server notices: what is in flight
+stays in flight, and a batch is graded in a few milliseconds. A loop in a thread of its own would lose its
+turn at every write to the journal; that cost half of the throughput (docs/design/serving.md).
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from resit.errors import ResitError
 from resit.models.failures import RETRIED, Failure, Kind, Patience
@@ -26,7 +24,9 @@ from resit.records import Generation, Request
 Result = TypeVar("Result")
 
 CHUNK = 32
-"""Jobs handed over at once."""
+"""Jobs, and generations, that change hands at once."""
+BATCH_SECONDS = 0.01
+"""A generation waits no longer for others to be taken with."""
 HOPELESS = 10
 """Jobs given up one after the other, with no answer between, before the run stops."""
 UNANIMOUS = 3
@@ -62,12 +62,8 @@ class Asking(Protocol):
         ...
 
 
-Outcome: TypeAlias = list[Generation] | Exception
-"""What comes out of a drain: generations, or what stopped it."""
-
-
-class LoopThread:
-    """An event loop (uvloop's where it is installed) that runs in a thread until it is closed."""
+class Loop:
+    """An event loop (uvloop's where it is installed) that runs while something is waited for."""
 
     def __init__(self) -> None:
         try:
@@ -76,61 +72,78 @@ class LoopThread:
             self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         except ImportError:
             self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="resit-client", daemon=True)
-        self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of a coroutine, waited for in the calling thread."""
-        future: Future[Result] = asyncio.run_coroutine_threadsafe(work, self.loop)
-        return future.result()
+        """The result of a coroutine; another thread waits for it where a loop runs already (a notebook)."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self.loop.run_until_complete(work)
+        with ThreadPoolExecutor(1, thread_name_prefix="resit-client") as helper:
+            future: Future[Result] = helper.submit(self.loop.run_until_complete, work)
+            return future.result()
 
     def close(self) -> None:
-        """End the loop and its thread."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        """End the loop."""
+        self.run(self.loop.shutdown_asyncgens())
         self.loop.close()
 
 
 class Drain:
-    """The sending side of one stream of requests; all of it runs in the loop's thread."""
+    """One stream of requests: what waits, what is in flight, what is ready to be taken."""
 
     def __init__(
-        self, asking: Asking, limiter: Limiter, patience: Patience, out: SimpleQueue[Outcome]
+        self, asking: Asking, limiter: Limiter, patience: Patience, loop: asyncio.AbstractEventLoop
     ) -> None:
-        self._asking = asking
-        self._limiter, self._patience, self._out = limiter, patience, out
+        self._asking, self._limiter, self._patience = asking, limiter, patience
+        self._loop = loop
         self._todo: deque[Job] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._pausing = False
         self._ready: list[Generation] = []
+        self._taker: asyncio.Future[None] | None = None
         self._chance = random.Random()
         self._given_up = 0
         self._refusals: dict[str, int] = {}
         self._last_answer: float | None = None
-        self._stopped = False
+        self._error: Exception | None = None
         self.retries = 0
 
-    def feed(self, jobs: Iterable[Job]) -> None:
-        """Take over jobs and send what may be sent."""
+    async def take(self, jobs: Iterable[Job], wait: bool) -> list[Generation]:
+        """Take over jobs and give what is ready; if need be wait for it to be many, or to get old.
+
+        Raises what stopped the stream, once everything that was ready has been taken.
+        """
         self._todo.extend(jobs)
-        self.pump()
+        await asyncio.sleep(0)  # connections that were closed meanwhile are noticed before they are used
+        self._pump()
+        if wait and not self._full() and self._error is None:
+            self._taker = self._loop.create_future()
+            await self._taker
+        if not self._ready and self._error is not None:
+            raise self._error
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _full(self) -> bool:
+        return len(self._ready) >= CHUNK or bool(self._ready and not self._todo)
 
     def again(self, jobs: Iterable[Job]) -> None:
         """Put jobs before those that wait."""
         self._todo.extendleft(reversed(list(jobs)))
 
-    def pump(self) -> None:
+    def _pump(self) -> None:
         """Send as many jobs as the limiter lets."""
         while (
             self._todo
-            and not self._stopped
+            and self._error is None
             and self._limiter.free() > 0
             and self._asking.may_send(self._todo[0])
         ):
             job = self._todo.popleft()
             self._limiter.sent()
-            task = asyncio.get_running_loop().create_task(self._work(job))
+            task = self._loop.create_task(self._work(job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         pause = self._limiter.pause()
@@ -140,14 +153,14 @@ class Drain:
 
     def _resume(self) -> None:
         self._pausing = False
-        self.pump()
+        self._pump()
 
     def _later(self, seconds: float, what: Callable[[], None]) -> None:
         def due() -> None:
             self._timers.discard(timer)
             what()
 
-        timer = asyncio.get_running_loop().call_later(seconds, due)
+        timer = self._loop.call_later(seconds, due)
         self._timers.add(timer)
 
     async def _work(self, job: Job) -> None:
@@ -165,23 +178,22 @@ class Drain:
             self._given_up, self._last_answer = 0, time.monotonic()
             self._refusals.clear()
             self._deliver(generations)
-        self.pump()
+        self._pump()
 
     def _deliver(self, generations: list[Generation]) -> None:
         if not self._ready:
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._loop.call_later(BATCH_SECONDS, self._wake)
         self._ready.extend(generations)
+        if self._full():
+            self._wake()
 
-    def _flush(self) -> None:
-        if self._ready:
-            self._out.put(self._ready)
-            self._ready = []
+    def _wake(self) -> None:
+        if self._taker is not None and not self._taker.done():
+            self._taker.set_result(None)
 
     def _stop(self, error: Exception) -> None:
-        if not self._stopped:
-            self._stopped = True
-            self._flush()
-            self._out.put(error)
+        self._error = self._error or error
+        self._wake()
 
     def _failed(self, job: Job, failure: Failure) -> None:
         job.failures += 1
@@ -205,7 +217,7 @@ class Drain:
 
     def _send_again(self, job: Job) -> None:
         self.again([job])
-        self.pump()
+        self._pump()
 
     def _may_retry(self, job: Job, kind: Kind) -> bool:
         now = time.monotonic()
@@ -234,43 +246,33 @@ class Drain:
 
     async def cancel(self) -> None:
         """Drop everything in flight."""
-        self._stopped = True
+        self._todo.clear()
         for timer in self._timers:
             timer.cancel()
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def run_jobs(
-    jobs: Iterator[Job],
-    drain: Drain,
-    thread: LoopThread,
-    out: SimpleQueue[Outcome],
-    bound: int,
-) -> Iterator[Generation]:
+def run_jobs(jobs: Iterator[Job], drain: Drain, loop: Loop, bound: int) -> Iterator[Generation]:
     """The generations of all jobs as they come; at most `bound` samples are between pulling and yielding.
 
-    Raises what stopped the drain, after what was finished has been yielded.
+    Raises what stopped the stream, after what was finished has been yielded.
     """
     waiting, more = 0, True
     try:
         while more or waiting:
-            chunk: list[Job] = []
-            while more and waiting < bound and len(chunk) < CHUNK:
+            pulled: list[Job] = []
+            while more and waiting < bound and len(pulled) < CHUNK:
                 job = next(jobs, None)
                 if job is None:
                     more = False
                 else:
-                    chunk.append(job)
+                    pulled.append(job)
                     waiting += len(job.requests)
-            if chunk:
-                thread.loop.call_soon_threadsafe(drain.feed, chunk)
-            with suppress(Empty):
-                batch = out.get(block=waiting > 0 and not (more and waiting < bound))
-                if isinstance(batch, Exception):
-                    raise batch
+            if pulled or waiting:
+                batch = loop.run(drain.take(pulled, wait=not more or waiting >= bound))
                 waiting -= len(batch)
                 yield from batch
     finally:
-        thread.run(drain.cancel())
+        loop.run(drain.cancel())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from resit.errors import UsageError
 from resit.models.account import Account, Price, read_price
-from resit.models.client import Drain, Job, LoopThread, Outcome, run_jobs
+from resit.models.client import Drain, Job, Loop, run_jobs
 from resit.models.doctor import Patient
 from resit.models.exchange import Exchange, Reading
 from resit.models.failures import Patience
@@ -152,7 +151,7 @@ class OpenAIModel:
         self._official = server.host == OFFICIAL
         stops = args.max_stops if args.max_stops is not None else OFFICIAL_STOPS if self._official else None
         self._dialect = Dialect(stops, send_seed=args.send_seed, several=None if args.n == "auto" else False)
-        self._thread: LoopThread | None = None
+        self._open_loop: Loop | None = None
         self.patience = Patience(args.max_retries + 1, args.retry_seconds)
         self.account = Account()
 
@@ -161,10 +160,10 @@ class OpenAIModel:
         """The model's name at the server."""
         return self._server.model or self._loop().run(self._server.find_model())
 
-    def _loop(self) -> LoopThread:
-        if self._thread is None:
-            self._thread = LoopThread()
-        return self._thread
+    def _loop(self) -> Loop:
+        if self._open_loop is None:
+            self._open_loop = Loop()
+        return self._open_loop
 
     def _wording(self) -> Wording:
         return Wording(self._server.endpoint, self.name, continue_turn=not self._official)
@@ -198,13 +197,12 @@ class OpenAIModel:
             send_tokens=self._args.tokens,
         )
         price = self.price()
-        out: SimpleQueue[Outcome] = SimpleQueue()
-        drain = Drain(exchange, self._limiter, self.patience, out)
+        drain = Drain(exchange, self._limiter, self.patience, self._loop().loop)
         exchange.again = drain.again
         several = SEVERAL if self._dialect.several is not False else 1
         bound = 2 * (self._fixed or HIGHEST) * several
         try:
-            yield from run_jobs(_jobs(requests, several), drain, self._loop(), out, bound)
+            yield from run_jobs(_jobs(requests, several), drain, self._loop(), bound)
         finally:
             self.account.retries += drain.retries
             if price:
@@ -227,11 +225,11 @@ class OpenAIModel:
         return self._loop().run(work)
 
     def close(self) -> None:
-        """Close the connections and end the thread."""
-        if self._thread is not None:
-            self._thread.run(self._server.close())
-            self._thread.close()
-            self._thread = None
+        """Close the connections and end the loop."""
+        if self._open_loop is not None:
+            self._open_loop.run(self._server.close())
+            self._open_loop.close()
+            self._open_loop = None
 
     def __enter__(self) -> Self:
         return self

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import from_json
+
 from resit.models.failures import Failure, Kind, of_error_body, of_status
 from resit.records import FinishReason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Usage:
     """Tokens that a server counted; None: it did not say."""
 
@@ -21,7 +23,7 @@ class Usage:
     reasoning: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Choice:
     """One text."""
 
@@ -31,7 +33,7 @@ class Choice:
     reasoning: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """What a server answered to one request: its choices in the order of their index."""
 
@@ -50,8 +52,8 @@ def _flat(content: Any) -> str | None:
     """Content as text: a string, null, or a list of blocks of which the text ones count."""
     if content is None or isinstance(content, str):
         return content
-    if isinstance(content, Sequence):
-        parts = (block.get("text") if isinstance(block, Mapping) else block for block in content)
+    if isinstance(content, list):
+        parts = (block.get("text") if isinstance(block, dict) else block for block in content)
         return "".join(part for part in parts if isinstance(part, str))
     return str(content)
 
@@ -76,7 +78,7 @@ def _finish(choice: Mapping[str, Any], usage: Usage, max_tokens: int) -> FinishR
 
 def _choice(choice: Mapping[str, Any], usage: Usage, max_tokens: int) -> Choice:
     message = choice.get("message")
-    if isinstance(message, Mapping):
+    if isinstance(message, dict):
         content, reasoning = _flat(message.get("content")), _reasoning(message)
     else:
         content, reasoning = _flat(choice.get("text")), _reasoning(choice)
@@ -96,21 +98,21 @@ def _count(value: Any) -> int | None:
 
 def _usage(body: Mapping[str, Any]) -> Usage:
     usage = body.get("usage")
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return Usage()
     prompt = usage.get("prompt_tokens_details")
     completion = usage.get("completion_tokens_details")
     return Usage(
         prompt=_count(usage.get("prompt_tokens")),
-        cached=_count(prompt.get("cached_tokens")) if isinstance(prompt, Mapping) else None,
+        cached=_count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else None,
         completion=_count(usage.get("completion_tokens")),
-        reasoning=_count(completion.get("reasoning_tokens")) if isinstance(completion, Mapping) else None,
+        reasoning=_count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else None,
     )
 
 
 def _in_order(choices: Sequence[Any]) -> list[Mapping[str, Any]]:
-    usable = [choice for choice in choices if isinstance(choice, Mapping)]
-    if all(isinstance(choice.get("index"), int) for choice in usable):
+    usable: list[Mapping[str, Any]] = [choice for choice in choices if isinstance(choice, dict)]
+    if len(usable) > 1 and all(isinstance(choice.get("index"), int) for choice in usable):
         usable.sort(key=lambda choice: choice["index"])
     return usable
 
@@ -135,7 +137,7 @@ def _joined(text: str) -> dict[str, Any]:
     choices: dict[int, dict[str, Any]] = {}
     ended = False
     for event in _events(text):
-        if not isinstance(event, Mapping):
+        if not isinstance(event, dict):
             ended = ended or event is None
             continue
         whole.update({key: value for key, value in event.items() if key != "choices" and value is not None})
@@ -152,7 +154,7 @@ def _joined(text: str) -> dict[str, Any]:
 def _extend(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
     message = choice["message"]
     delta = part.get("delta") or part.get("message")
-    delta = delta if isinstance(delta, Mapping) else {"content": part.get("text")}
+    delta = delta if isinstance(delta, dict) else {"content": part.get("text")}
     for field in ("content", "reasoning_content", "reasoning"):
         if delta.get(field) is not None:
             message[field] = message.get(field, "") + (_flat(delta[field]) or "")
@@ -163,7 +165,14 @@ def _extend(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
 
 def _decoded(raw: bytes, status: int) -> Any:
     """The body as JSON; text where it is an error page. Raises Failure for a broken one."""
-    text = raw.decode("utf-8", "replace")
+    try:
+        return from_json(raw, cache_strings="keys")
+    except ValueError:
+        return _leniently_decoded(raw.decode("utf-8", "replace"), status)
+
+
+def _leniently_decoded(text: str, status: int) -> Any:
+    """An event stream, an error page, or JSON with odd bytes or lone surrogates in it."""
     if text.lstrip().startswith(("data:", "event:", ":")):
         return _joined(text)
     try:
@@ -181,12 +190,12 @@ def read_reply(status: int, headers: Mapping[str, str], raw: bytes, max_tokens: 
     body = _decoded(raw, status)
     if status >= 400:
         raise of_status(status, body, headers)
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         raise Failure(Kind.GARBLED, f"a body that is not an object: {str(body)[:80]!r}")
     if body.get("error") and not body.get("choices"):
         raise of_error_body(body, headers)
     choices = body.get("choices")
-    if not isinstance(choices, Sequence) or isinstance(choices, str) or not choices:
+    if not isinstance(choices, list) or not choices:
         raise Failure(Kind.GARBLED, "a body without choices")
     usage = _usage(body)
     texts = tuple(_choice(choice, usage, max_tokens) for choice in _in_order(choices))

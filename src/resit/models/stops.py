@@ -10,9 +10,12 @@ def cut(text: str, stops: Sequence[str]) -> tuple[str, str | None]:
 
     Where two begin at the same place, the longer one is named. Empty stop strings are ignored.
     """
-    found = [(text.find(stop), -len(stop), stop) for stop in stops if stop]
-    place, _, stop = min((hit for hit in found if hit[0] >= 0), default=(len(text), 0, None))
-    return text[:place], stop
+    place, found = len(text), None
+    for stop in stops:
+        start = text.find(stop, 0, place + len(stop)) if stop else -1
+        if 0 <= start < place or (found and start == place and len(stop) > len(found)):
+            place, found = start, stop
+    return text[:place], found
 
 
 def divide_reasoning(text: str, end_tag: str) -> tuple[str | None, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from resit import jsonl
 from resit.errors import UsageError
 from resit.models.failures import Failure, Kind
 from resit.records import Prompt, Sampling
@@ -16,6 +16,9 @@ Endpoint = Literal["completions", "chat"]
 
 FEW_STOPS = 4
 """OpenAI's own limit; others that have one have this one."""
+
+
+_OPTIONAL = ("top_p", "top_k", "min_p", "repetition_penalty")
 
 
 @dataclass(slots=True)
@@ -122,17 +125,17 @@ def request_body(
         **sampling.extra,
         **wording.fields,
     }
-    optional = {
-        "stop": (stops_sent(sampling, dialect) if stops else None) or None,
-        "seed": seed if dialect.send_seed else None,
-        "n": texts if texts > 1 else None,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "repetition_penalty": sampling.repetition_penalty,
-    }
-    body.update((name, value) for name, value in optional.items() if value is not None)
-    return json.dumps(body).encode("ascii")
+    if stops and (strings := stops_sent(sampling, dialect)):
+        body["stop"] = strings
+    if dialect.send_seed:
+        body["seed"] = seed
+    if texts > 1:
+        body["n"] = texts
+    for name in _OPTIONAL:
+        value = getattr(sampling, name)
+        if value is not None:
+            body[name] = value
+    return jsonl.encode(body)
 
 
 def endpoints(base_url: str, endpoint: Endpoint) -> tuple[str, ...]:
