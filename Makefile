@@ -13,18 +13,23 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo          ## evaluate a real model on 16 fresh problems
 	$(RUN_DEMO)
 
-test: $(VENV)/.dev           ## everything that this kind of machine can run
+# The page's tests drive a real browser; on Debian it is a package.
+$(VENV)/.browser: | $(BIN)/python
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -qq -y chromium)
+	@touch $@
+
+test: $(VENV)/.dev $(VENV)/.browser  ## everything that this kind of machine can run
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.dev          ## lint, format, types, layers

@@ -105,6 +105,41 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A text whose tokens a model is to give log-probabilities of, after what stands before it."""
+
+    key: str
+    """The caller's name for it, unique among the passages of one call."""
+    text: str
+    """What is scored."""
+    context: str = ""
+    """What the model reads first, unscored; empty: the text opens the document, after BOS."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLikelihoods:
+    """Log-probabilities (natural) of a passage's tokens, each given all that stands before it."""
+
+    key: str
+    pieces: tuple[str, ...] = ()
+    """The text of each scored token."""
+    logprobs: tuple[float, ...] = ()
+    greedy: tuple[bool, ...] = ()
+    """Whether each token was the likeliest in its place."""
+    mean: tuple[float, ...] | None = None
+    """Expectation of the log-probability over the vocabulary in each place (for Min-k%++)."""
+    deviation: tuple[float, ...] | None = None
+    """Standard deviation of the same; both None where the backend shows only some of the vocabulary."""
+    error: str | None = None
+    """Why there is no figure (too long for the context, …); the tuples are then empty."""
+
+    @property
+    def total(self) -> float:
+        """Log-probability of the passage, the sum over its tokens."""
+        return sum(self.logprobs)
+
+
+@dataclass(frozen=True, slots=True)
 class FilterStep:
     """One step of an lm-eval filter chain."""
 

@@ -9,9 +9,19 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from resit.errors import UsageError
-from resit.models.protocol import JSON, Encoding, Model, Notify, Setup
+from resit.models.protocol import JSON, Encoding, LikelihoodModel, Model, Notify, Setup
 
-__all__ = ["JSON", "Encoding", "Model", "Notify", "Setup", "create", "kinds", "parse_model_args"]
+__all__ = [
+    "JSON",
+    "Encoding",
+    "LikelihoodModel",
+    "Model",
+    "Notify",
+    "Setup",
+    "create",
+    "kinds",
+    "parse_model_args",
+]
 
 _MODULES = {
     "llamacpp": "resit.models.llamacpp",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
-from resit.records import Generation, Prompt, Request
+from resit.records import Generation, Passage, Prompt, Request, TokenLikelihoods
 
 JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | None
 
@@ -76,6 +76,24 @@ class Model(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc_info: object) -> None: ...
+
+
+@runtime_checkable
+class LikelihoodModel(Protocol):
+    """A model that can also say how likely a text is."""
+
+    def loglikelihoods(
+        self, passages: Iterable[Passage], moments: bool = False
+    ) -> Iterator[TokenLikelihoods]:
+        """One result a passage, in any order; a passage that fails has `error`.
+
+        Context and text are tokenised together and divided at the token in which the text begins, so that
+        no boundary is forced that the model would not see. A passage without context is preceded by the
+        tokenizer's BOS (EOS where there is none), which is not scored. With `moments` the mean and the
+        deviation over the vocabulary are filled where the backend can. Raises ResitError for what concerns
+        every passage, such as a server without log-probabilities.
+        """
+        ...
 
 
 def owed(request: Request, **fields: Any) -> Generation:
