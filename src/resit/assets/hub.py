@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -126,6 +127,36 @@ def file(source: str) -> Path:
         raise SourceFailure("expected hf:org/name@revision/path")
     model, repo, revision, name = match.groups()
     return download(repo, revision, name, "model" if model else "dataset")
+
+
+def model_folder(repo: str, revision: str, chosen: Callable[[Sequence[str]], Sequence[str]]) -> Path:
+    """A folder with the chosen files of a model's repository, from the hub or huggingface-hub's cache.
+
+    `chosen` is given the names of all its files. Where the hub cannot be reached, the cached snapshot is
+    given as it is. Raises SourceFailure.
+    """
+    with _explained():
+        from huggingface_hub import HfApi, snapshot_download
+    try:
+        with _explained():
+            info = HfApi(_endpoint()).model_info(repo, revision=revision, timeout=TIMEOUT_SECONDS)
+    except SourceFailure as failure:
+        try:
+            with _explained():
+                return Path(snapshot_download(repo, revision=revision, cache_dir=_cache(), local_files_only=True))
+        except SourceFailure:
+            raise failure from None
+    wanted = chosen(sorted(sibling.rfilename for sibling in info.siblings or ()))
+    with _explained():
+        return Path(
+            snapshot_download(
+                repo,
+                revision=info.sha or revision,
+                allow_patterns=[glob.escape(name) for name in wanted],
+                endpoint=_endpoint(),
+                cache_dir=_cache(),
+            )
+        )
 
 
 def snapshot_folder(path: str, revision: str) -> Path:

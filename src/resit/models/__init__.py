@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "hf": "resit.models.hf",
     "llamacpp": "resit.models.llamacpp",
     "openai-chat": "resit.models.openai",
     "openai-completions": "resit.models.openai",
@@ -34,6 +35,7 @@ _MODULES = {
 
 _ALIASES = {
     "dummy": "scripted",
+    "huggingface": "hf",
     "local-chat-completions": "openai-chat",
     "local-completions": "openai-completions",
 }
