@@ -113,6 +113,14 @@ def test_verify_reads_again_what_is_here(shared: Path, tmp_path: Path) -> None:
     assert [file["checked"] for file in json_of(fine)["files"]] == ["sha256", "sha256", "", "", "sha256"]
 
 
+def test_verify_of_a_named_asset_that_is_not_here_is_an_error(tmp_path: Path) -> None:
+    absent = resit("verify", "mgsm", RESIT_CACHE=str(tmp_path), RESIT_MIRROR=str(tmp_path))
+    assert absent.returncode == 6
+    assert "mgsm is not on this machine" in absent.stderr
+    assert "resit data download mgsm" in absent.stderr
+    assert resit("verify", RESIT_CACHE=str(tmp_path), RESIT_MIRROR=str(tmp_path)).returncode == 0
+
+
 @pytest.mark.parametrize("verb", ["list", "show", "download", "verify"])
 def test_every_verb_has_help_with_an_example(verb: str) -> None:
     done = resit(verb, "--help")

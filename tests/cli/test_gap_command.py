@@ -14,6 +14,23 @@ def scores(right, n, prefix):
     return single("1" * right + "0" * (n - right), prefix)
 
 
+@pytest.mark.parametrize(
+    ("words", "idle"),
+    [
+        (("gap", "--counts", "5/10", "3/10", "--n-seen", "3"), "--n-seen has no effect with --counts"),
+        (("gap", "a", "b", "--seen-column", "x"), "--seen-column has no effect with run folders"),
+        (("gap", "a", "b", "--versus", "c", "d", "--margin", "0.1"), "--margin has no effect with --versus"),
+        (("compare", "--discordant", "4", "5", "--n", "20", "--unpaired"), "--unpaired has no effect"),
+        (("compare", "--counts", "5/10", "3/10", "--exact"), "--exact has no effect with --counts"),
+        (("compare", "a", "b", "--n", "7"), "--n has no effect without --discordant"),
+    ],
+)
+def test_an_option_without_effect_is_refused(command, words, idle):
+    done = command(*words)
+    assert done.status == 2
+    assert idle in done.err
+
+
 class TestCounts:
     def test_json(self, command):
         found = command("gap", "--counts", "1055/1319", "964/1205", "--json").json

@@ -189,6 +189,7 @@ class TestForServers:
         refused = gate(0, 0, "--margin", 0.01, "--junit", tmp_path / "no" / "gate.xml")
         assert refused.status == 1
         assert "cannot write" in refused.err
+        assert "passes" in refused.out, "the verdict is not lost with the file"
 
 
 class TestRefusals:

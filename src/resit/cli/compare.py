@@ -29,7 +29,15 @@ def register(app: typer.Typer) -> None:
     app.command(name="compare", short_help="Compare runs on the same questions.", epilog=EXAMPLE)(compare)
 
 
+_OF_FORM = {
+    "--discordant": ("discordant", "n", "exact", "confidence", "as_json"),
+    "--counts": ("counts", "confidence", "as_json"),
+}
+"""The options that each form without runs heeds."""
+
+
 def compare(
+    context: typer.Context,
     runs: Annotated[
         list[Path] | None, typer.Argument(help="Two or more run folders; the first is A.")
     ] = None,
@@ -71,13 +79,23 @@ def compare(
     A − B is in points (hundredths). With one comparison --json prints its fields, with several
     {"comparisons": […]}.
     """
-    from resit.cli import statistics
+    from resit.cli import options, statistics
     from resit.errors import UsageError
 
     if discordant or counts:
         statistics.only_counts(runs)
+        form = "--discordant" if discordant else "--counts"
+        options.refuse_others(
+            context,
+            f"has no effect with {form}",
+            "resit compare --help says what each form takes",
+            *("discordant", "counts"),
+            *_OF_FORM[form],
+        )
         statistics.show_counted(discordant, n, counts, exact, confidence, as_json)
         return
+    if n is not None:
+        raise UsageError("--n has no effect without --discordant", EXAMPLE)
     if not runs or len(runs) < 2:
         raise UsageError(f"expected two or more run folders, found {len(runs or [])}", EXAMPLE)
     from resit.reports.comparison import Method, compare_many, compare_tasks

@@ -87,13 +87,20 @@ def verify(names: Names = None, as_json: AsJson = False) -> None:
     from resit.assets import inventory
     from resit.errors import AssetError
 
-    findings = [finding for entry in _chosen(names) for finding in inventory.verify(entry)]
+    chosen = [(entry, list(inventory.verify(entry))) for entry in _chosen(names)]
+    findings = [finding for _, found in chosen for finding in found]
     shown = [finding.as_json() for finding in findings]
     if as_json:
         _print_json({"files": shown})
     else:
         _print_table(("verdict", "file", "path"), [(_verdict(f), f["file"], f["path"]) for f in shown])
-    _raise([AssetError(finding.problem) for finding in findings if finding.problem])
+    problems = [AssetError(finding.problem) for finding in findings if finding.problem]
+    for entry, found in chosen if names else ():  # what is asked for by name should be here
+        if found and not any(finding.path for finding in found):
+            problems.append(
+                AssetError(f"{entry.name} is not on this machine", f"resit data download {entry.name}")
+            )
+    _raise(problems)
 
 
 def _chosen(names: list[str] | None) -> Iterator[Asset]:

@@ -21,7 +21,22 @@ def register(app: typer.Typer) -> None:
     app.command(name="gap", short_help="Say how large a gap is, and how sure that is.", epilog=EXAMPLE)(gap)
 
 
+_ALWAYS = ("confidence", "as_json")
+_OF_RUNS = ("runs", "seen_task", "fresh_task", "rule", "across_protocols", *_ALWAYS)
+_OF_FORM = {
+    "--counts": ("counts", "margin", *_ALWAYS),
+    "--csv": (
+        *("csv", "model_column", "seen_column", "fresh_column", "n_seen", "n_fresh"),
+        *("z_column", "gap_column", "correlate", "margin", *_ALWAYS),
+    ),
+    "--versus": ("versus", *_OF_RUNS),
+    "run folders": ("margin", "correlate", *_OF_RUNS),
+}
+"""The options that each form of the command heeds."""
+
+
 def gap(
+    context: typer.Context,
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -77,12 +92,16 @@ def gap(
     The gap is the seen set's score less the fresh set's, in points (hundredths); the questions differ, so
     nothing is paired.
     """
-    from resit.cli import statistics
+    from resit.cli import options, statistics
     from resit.errors import UsageError
 
     forms = [bool(runs), counts is not None, csv is not None]
     if sum(forms) != 1:
         raise UsageError("expected run folders, or --counts, or --csv, and one of them only", EXAMPLE)
+    form = "--counts" if counts else "--csv" if csv else "--versus" if versus else "run folders"
+    options.refuse_others(
+        context, f"has no effect with {form}", "resit gap --help says what each form takes", *_OF_FORM[form]
+    )
     from resit.reports import gap_league, gaps
 
     if counts is not None:

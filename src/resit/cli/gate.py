@@ -59,8 +59,8 @@ def gate(
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     settings = Gate(margin, min_score, alpha, max_unmeasured)
     checks = gate_run(run, settings, baseline, names, rule, across_protocols=across_protocols)
+    _show(run, checks, as_json)  # first: a file that cannot be written must not cost the verdict
     _write(run.resolve().name, checks, junit, summary, allow_undecided)
-    _show(run, checks, as_json)
     _leave(checks, allow_undecided)
 
 

@@ -83,14 +83,9 @@ def boolean(option: str, text: str) -> bool | None:
     return value
 
 
-def refuse_others(context: typer.Context, *allowed: str) -> None:
+def refuse_others(context: typer.Context, why: str, hint: str, *allowed: str) -> None:
     """Raise UsageError for an option on the command line that is not among `allowed`."""
     for name in context.params:
-        if (
-            name not in allowed
-            and str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE"
-        ):
-            raise UsageError(
-                f"--{name.replace('_', '-')}: a study takes its settings from its file",
-                "write it there; only --output-path and --json go with a file",
-            )
+        given = getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        if given and name not in allowed:
+            raise UsageError(f"--{name.replace('_', '-')} {why}", hint)

@@ -100,7 +100,12 @@ def run(
     if config is not None:
         from resit.cli.study import run_study
 
-        options.refuse_others(context, "config", "output_path", "as_json")
+        options.refuse_others(
+            context,
+            "has no effect: a study takes its settings from its file",
+            "write it there; only --output-path and --json go with a file",
+            *("config", "output_path", "as_json"),
+        )
         run_study(config, output_path, as_json)
         return
     from resit.cli.launch import Launch, launch

@@ -88,6 +88,8 @@ _RUN = re.compile(r"\S*")
 _ROOT = re.compile(r"(?:sqrt|√)[\s{(\[]*$")
 _CURRENCY = frozenset("$€£¥₹₽₩฿৳₦₫₱￥＄￡")
 _DASHES = frozenset("-−–﹣－‐‑")
+_JOINED = re.compile(r"[^\W_぀-ヿ㐀-鿿가-힯฀-๿]|\d")
+"""What makes a following dash a hyphen or an operator; after scripts without blanks it is a sign."""
 _LATIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏΑ-ωА-яЁё_]")
 
 
@@ -301,7 +303,7 @@ def _is_sign(text: str, dash: int, floor: int) -> bool:
     before = text[max(floor, dash - 12) : dash]
     if not before:
         return True
-    if before[-1].isalnum() or before[-1] in _DASHES or before[-1] in ")]}%":
+    if _JOINED.match(before[-1]) or before[-1] in _DASHES or before[-1] in ")]}%":
         return False
     operand = before.rstrip()
     return not operand or not (operand[-1].isdigit() or operand[-1] in ")%")

@@ -55,7 +55,7 @@ RULES: Mapping[str, str] = {
 def find_rule(name: str) -> Rule:
     """The rule of that name; raises `UsageError` with the closest names for an unknown one."""
     if name not in RULES:
-        close = get_close_matches(name.replace("-", "_"), RULES, n=1)
+        close = get_close_matches(str(name).replace("-", "_"), RULES, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known rules: {', '.join(RULES)}"
         raise UsageError(f"grading rule {name!r} is not known", hint)
     module, _, function = RULES[name].partition(":")
