@@ -1,0 +1,1 @@
+"""The web page: see every answer, trust every number."""
