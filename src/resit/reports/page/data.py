@@ -3,15 +3,15 @@
 The page is the same HTML, CSS and JavaScript in `resit report` (one file) and in `resit view` (a server). All
 that differs is one JavaScript object, `source`: `static/source_file.js` makes it here, a second file there.
 
-    source.summary()                   Summary, at once: <script id="summary" type="application/json"> in the page
-    source.rows(query, offset, count)  Promise of RowsPart; the viewer: GET /api/rows?task=…&run=…&offset=…&count=…
+    source.summary()                   Summary, at once: JSON in the page's <script id="summary">
+    source.rows(query, offset, count)  Promise of RowsPart; the viewer: GET /api/rows?task=…&run=…&…
     source.sample(id)                  Promise of Detail; the viewer: GET /api/sample?id=…
     source.chart(id)                   Promise of a Vega-Lite specification; the viewer: GET /api/chart?id=…
 
-In Python: `source.py` is what a run must give (plugged in by cli), `summary.py` makes the Summary, `rows.py` the
-rows, `details.py` a question's Detail, `html.py` the HTML from a Summary and a list of scripts.
+In Python: `source.py` is what a run must give (plugged in by cli), `summary.py` makes the Summary, `rows.py`
+the rows, `details.py` a question's Detail, `html.py` the HTML from a Summary and a list of scripts.
 
-A row is a question of a task; it has a side for each run of `Summary.runs`, None where the run did not ask it.
+A row is a question of a task; it has a side for each run of `Summary.runs`, None where that did not ask it.
 With several samples a question the side counts them, and a row is listed by a filter when one of its samples
 passes. Numbers are fractions (0.5, not 50). Spans are [start, end) in code points, which JavaScript converts
 (`text.js`). What a model wrote is only ever set as text.
@@ -115,8 +115,7 @@ class Sample(TypedDict):
     """One response. What is unknown is None."""
 
     repeat: int
-    text: str | None
-    """None: this file does not hold the text (`Summary.held` says which it holds)."""
+    text: str
     reasoning: str | None
     finish_reason: str
     stop: str | None
@@ -145,7 +144,7 @@ class PromptText(TypedDict):
     shared: str | list[Turn]
     """What all prompts of this run and task begin with (its exemplars); folded."""
     lead: str | list[Turn] | None
-    """What stands between (exemplars drawn for this question alone); folded. None: this file leaves it out."""
+    """What stands between (exemplars drawn for this question); folded. None: this file leaves it out."""
     own: str | list[Turn]
     """From the question on."""
 
@@ -155,9 +154,9 @@ class DetailSide(TypedDict):
 
     prompt: PromptText
     samples: list[Sample]
-    """By rising repeat."""
+    """By rising repeat; a file of many samples holds only some (`Summary.held` says which)."""
     votes: dict[str, list[Vote]]
-    """By rule; empty for single samples."""
+    """By rule, over all samples; empty for single ones."""
 
 
 class Detail(TypedDict):
