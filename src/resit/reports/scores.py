@@ -37,7 +37,7 @@ def read_scores(run: Path) -> Iterator[SampleScore]:
         try:
             if line.value is None:
                 raise ValueError(line.problem)
-            yield _score_from(line.value)
+            yield score_from(line.value)
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"{path}, line {line.number} is damaged: {error}", f"rebuild it: resit score {run}"
@@ -53,7 +53,8 @@ def _verdict_to(verdict: Verdict) -> dict[str, Any]:
     return line
 
 
-def _score_from(line: Mapping[str, Any]) -> SampleScore:
+def score_from(line: Mapping[str, Any]) -> SampleScore:
+    """The score of a line; KeyError, TypeError or AttributeError where it holds none."""
     return SampleScore(
         task=line["task"],
         doc_id=line["doc_id"],
