@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ class SharedBeginning:
     def add(self, prompt: Prompt) -> None:
         """Take in one prompt."""
         if isinstance(prompt, str):
-            self.text = prompt if self.text is None else os.path.commonprefix([self.text, prompt])
+            self.text = prompt if self.text is None else _common_text(self.text, prompt)
         else:
             self.turns = prompt if self.turns is None else _common_turns(self.turns, prompt)
 
@@ -42,6 +41,14 @@ def shared_beginning(prompts: Iterable[Prompt]) -> SharedBeginning:
     for prompt in prompts:
         found.add(prompt)
     return found
+
+
+def _common_text(first: str, second: str) -> str:
+    if second.startswith(first):
+        return first
+    return first[
+        : next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), len(second))
+    ]
 
 
 def _common_turns(first: tuple[Message, ...], second: tuple[Message, ...]) -> tuple[Message, ...]:
