@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -140,3 +143,93 @@ def completion(*texts: str, **fields: Any) -> dict[str, Any]:
 def reply() -> Callable[..., dict[str, Any]]:
     """Builds a regular answer: `reply("text", …, finish_reason="stop", usage={…})`."""
     return completion
+
+
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}{{ eos_token }}{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% endif %}"
+)
+_WORDS = (
+    "Ana has 12 pens and buys 3 more. How many has she? 12 + 3 = 15. The answer is 15.\n\nQuestion: Answer:"
+)
+
+SmallTokenizer = Callable[..., Any]
+SmallModel = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def small_tokenizer() -> SmallTokenizer:
+    """Saves a byte-level tokenizer of 384 tokens: `small_tokenizer(folder, front="<s>", behind="")`.
+
+    `front` and `behind` are the special tokens that it puts around every text by itself.
+    """
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers", reason="needs resit[hf]")
+
+    def save(folder: Path, front: str = "<s>", behind: str = "", template: str | None = CHAT_TEMPLATE) -> Any:
+        core = tokenizers.Tokenizer(tokenizers.models.BPE())
+        core.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        core.decoder = tokenizers.decoders.ByteLevel()
+        special = ["<pad>", "<s>", "</s>", "<g>", "<sop>"]
+        alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=384, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+        )
+        core.train_from_iterator([_WORDS], trainer)
+        around = " ".join(part for part in (front, "$A", behind) if part)
+        pairs = [(token, core.token_to_id(token)) for token in special]
+        core.post_processor = tokenizers.processors.TemplateProcessing(single=around, special_tokens=pairs)
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=core,
+            bos_token="<s>",
+            eos_token="</s>",
+            pad_token="<pad>",
+            chat_template=template,
+        )
+        tokenizer.save_pretrained(folder)
+        return tokenizer
+
+    return save
+
+
+SMALL = {
+    "vocab_size": 384, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
+    "num_attention_heads": 4, "max_position_embeddings": 512, "initializer_range": 0.3,
+    "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
+}  # fmt: skip
+"""A configuration that most architectures understand; the wide weights keep greedy ties away."""
+
+
+@pytest.fixture(scope="session")
+def small_model(small_tokenizer: SmallTokenizer) -> SmallModel:
+    """Saves a random model with a tokenizer: `small_model(folder, "qwen2", num_key_value_heads=2, …)`."""
+    torch = pytest.importorskip("torch", reason="needs resit[hf]")
+    transformers = pytest.importorskip("transformers", reason="needs resit[hf]")
+
+    def save(folder: Path, kind: str, **settings: Any) -> Path:
+        config = transformers.AutoConfig.for_model(kind, **{**SMALL, **settings})
+        torch.manual_seed(7)
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        model.to(torch.float32).save_pretrained(folder)
+        small_tokenizer(folder)
+        return folder
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def hf_checkpoint(smollm2: Path) -> Path:
+    """The real model in float32 as transformers keeps it, made of the catalogue's GGUF once and kept."""
+    pytest.importorskip("transformers", reason="needs resit[hf]")
+    from filelock import FileLock
+
+    folder = smollm2.parent.parent / "dequantised" / smollm2.stem
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "config.json").is_file():
+            script = Path(__file__).parents[1] / "reference" / "dequantised.py"
+            part = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            subprocess.run([sys.executable, str(script), str(smollm2), "--folder", str(part)], check=True)
+            part.rename(folder)
+    return folder

@@ -143,9 +143,10 @@ def model_folder(repo: str, revision: str, chosen: Callable[[Sequence[str]], Seq
     except SourceFailure as failure:
         try:
             with _explained():
-                return Path(snapshot_download(repo, revision=revision, cache_dir=_cache(), local_files_only=True))
+                held = snapshot_download(repo, revision=revision, cache_dir=_cache(), local_files_only=True)
         except SourceFailure:
             raise failure from None
+        return Path(held)
     wanted = chosen(sorted(sibling.rfilename for sibling in info.siblings or ()))
     with _explained():
         return Path(

@@ -10,7 +10,7 @@ from typing import Any
 
 from resit.errors import AssetError, UsageError
 from resit.models.hf.source import Source
-from resit.models.hf.weights import transformers
+from resit.models.hf.weights import first_line, transformers
 from resit.models.protocol import Encoding
 from resit.records import Prompt
 
@@ -45,9 +45,8 @@ class Tokens:
                     f"{self.source.asked}: the tokenizer comes with its own Python, which is not run unasked",
                     "read it, then add trust_remote_code=true",
                 ) from None
-            line = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
             raise AssetError(
-                f"{self.source.asked}: its tokenizer cannot be loaded ({line})",
+                f"{self.source.asked}: its tokenizer cannot be loaded ({first_line(error)})",
                 "name another with tokenizer=FOLDER or a hub's name",
             ) from error
         if self.chat_template:
@@ -97,7 +96,7 @@ class Tokens:
             )
         except Exception as error:  # a template can raise anything
             roles = ", ".join(turn.role for turn in prompt)
-            raise _refused(f"refuses the turns {roles}: {str(error).splitlines()[0] or error!r}") from None
+            raise _refused(f"refuses the turns {roles}: {first_line(error)}") from None
         if any(turn.role == "system" and turn.content.strip() not in text for turn in prompt):
             raise _refused("leaves the system turn out")
         return text

@@ -76,7 +76,7 @@ def chosen_device(asked: str | None) -> str:
     try:
         torch().empty(0, device=asked)
     except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"device={asked}: torch cannot use it ({_first_line(error)})") from None
+        raise UsageError(f"device={asked}: torch cannot use it ({first_line(error)})") from None
     return asked
 
 
@@ -194,11 +194,11 @@ def _explained(asked: str) -> Iterator[None]:
         raise
     except ImportError as error:
         raise UsageError(
-            f"{asked}: loading it needs a package that is not installed ({_first_line(error)})",
+            f"{asked}: loading it needs a package that is not installed ({first_line(error)})",
             f"pip install {error.name}" if error.name else "pip install 'resit[hf]'",
         ) from None
     except Exception as error:  # remote code and converters raise anything
-        line = _first_line(error)
+        line = first_line(error)
         if "trust_remote_code" in str(error):
             raise UsageError(
                 f"{asked}: the model comes with its own Python, which is not run unasked",
@@ -215,5 +215,6 @@ def _explained(asked: str) -> Iterator[None]:
         ) from error
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, as far as one line of at most 300 characters goes."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
