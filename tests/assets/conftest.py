@@ -92,7 +92,7 @@ def body_of(path: str) -> bytes:
 
 @dataclass
 class Repo:
-    """One data set on the loopback hub."""
+    """One data set or model on the loopback hub."""
 
     files: dict[str, bytes]
     branches: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Hub:
     repos: dict[str, Repo]
 
     def add(self, path: str, files: dict[str, bytes], **settings: Any) -> Repo:
-        """Put a data set on the hub."""
+        """Put a data set or model on the hub."""
         self.repos[path] = Repo(files, **settings)
         return self.repos[path]
 
@@ -143,7 +143,8 @@ def _hub_reply(repos: dict[str, Repo], path: str, headers: dict[str, str]) -> Re
         )
         return 200, {}, body
     is_info = parts[0] == "api"
-    org, name, *rest = parts[2:] if is_info else parts[1:]
+    is_model = not is_info and parts[0] != "datasets"
+    org, name, *rest = parts[2:] if is_info else parts if is_model else parts[1:]
     repo = repos.get(f"{org}/{name}")
     sent = headers.get("authorization", "")
     if repo is None or (repo.token and sent != f"Bearer {repo.token}"):
@@ -153,6 +154,9 @@ def _hub_reply(repos: dict[str, Repo], path: str, headers: dict[str, str]) -> Re
     if found is None:
         return _refused(404, "RevisionNotFound")
     commit, files = found
+    if rest[:1] == ["tree"]:
+        tree = [{"type": "file", "path": n, "oid": "0", "size": len(body)} for n, body in files.items()]
+        return 200, {"Content-Type": "application/json"}, json.dumps(tree).encode()
     if is_info:
         info = {"id": f"{org}/{name}", "sha": commit, "siblings": [{"rfilename": n} for n in sorted(files)]}
         return 200, {"Content-Type": "application/json"}, json.dumps({**info, "cardData": repo.card}).encode()

@@ -152,7 +152,7 @@ def model_folder(repo: str, revision: str, chosen: Callable[[Sequence[str]], Seq
         return Path(
             snapshot_download(
                 repo,
-                revision=info.sha or revision,
+                revision=revision,
                 allow_patterns=[glob.escape(name) for name in wanted],
                 endpoint=_endpoint(),
                 cache_dir=_cache(),
