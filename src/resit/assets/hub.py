@@ -135,18 +135,16 @@ def model_folder(repo: str, revision: str, chosen: Callable[[Sequence[str]], Seq
     `chosen` is given the names of all its files. Where the hub cannot be reached, the cached snapshot is
     given as it is. Raises SourceFailure.
     """
-    with _explained():
-        from huggingface_hub import HfApi, snapshot_download
     try:
         with _explained():
+            from huggingface_hub import HfApi, snapshot_download
+
             info = HfApi(_endpoint()).model_info(repo, revision=revision, timeout=TIMEOUT_SECONDS)
-    except SourceFailure as failure:
-        try:
-            with _explained():
-                held = snapshot_download(repo, revision=revision, cache_dir=_cache(), local_files_only=True)
-        except SourceFailure:
-            raise failure from None
-        return Path(held)
+    except SourceFailure:
+        held = _held(repo, revision)
+        if held is None:
+            raise
+        return held
     wanted = chosen(sorted(sibling.rfilename for sibling in info.siblings or ()))
     with _explained():
         return Path(
@@ -160,11 +158,24 @@ def model_folder(repo: str, revision: str, chosen: Callable[[Sequence[str]], Seq
         )
 
 
+def _cache_folder() -> Path:
+    """Where huggingface-hub keeps what it fetched."""
+    home = os.environ.get("HF_HOME") or "~/.cache/huggingface"
+    return Path(_cache() or f"{home}/hub").expanduser()
+
+
+def _held(repo: str, revision: str) -> Path | None:
+    """The cached snapshot of a model, whole or not; None when there is none."""
+    kept = _cache_folder() / f"models--{repo.replace('/', '--')}"
+    reference = kept / "refs" / revision
+    commit = reference.read_text(encoding="ascii").strip() if reference.is_file() else revision
+    folder = kept / "snapshots" / commit
+    return folder if folder.is_dir() else None
+
+
 def snapshot_folder(path: str, revision: str) -> Path:
     """Where huggingface-hub keeps a data set at a commit, whether it has it or not."""
-    home = os.environ.get("HF_HOME") or "~/.cache/huggingface"
-    cache = Path(os.environ.get("HF_HUB_CACHE") or f"{home}/hub").expanduser()
-    return cache / f"datasets--{path.replace('/', '--')}" / "snapshots" / revision
+    return _cache_folder() / f"datasets--{path.replace('/', '--')}" / "snapshots" / revision
 
 
 def repository(path: str, revision: str | None) -> Repository:
