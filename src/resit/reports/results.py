@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from resit.errors import UsageError
 from resit.grading.symbolic import OVERRUN
 from resit.records import QuestionScore, SampleScore, ScoringRules
 from resit.reports.groups import group_scores
+from resit.reports.insertions import CalculatorTally
 from resit.reports.repeats import question_votes, repeats_json
 from resit.reports.warnings import Setting, WarningTally
 from resit.stats import (
@@ -75,13 +76,21 @@ class RuleTally:
         repeats = repeats_json(self.questions, self.votes)
         if repeats:
             summary["repeats"] = repeats
-        if single and all(mean in (0.0, 1.0) for mean in means):
-            low, high = wilson_interval(sum(means), len(means))
-            return {**summary, "ci_low": low, "ci_high": high, "interval": "wilson"}
-        if len(means) > 1 and all(0 <= mean <= 1 for mean in means):
-            low, high = bounded_mean_interval(means)
-            return {**summary, "ci_low": low, "ci_high": high, "interval": "clustered by question"}
-        return summary
+        return {**summary, **score_interval(means, single)}
+
+
+def score_interval(means: Sequence[float], single: bool) -> dict[str, Any]:
+    """`ci_low`, `ci_high` and the `interval`'s name for one mean score a question; empty where none fits.
+
+    `single`: each mean is of one sample.
+    """
+    if single and means and all(mean in (0.0, 1.0) for mean in means):
+        low, high = wilson_interval(sum(means), len(means))
+        return {"ci_low": low, "ci_high": high, "interval": "wilson"}
+    if len(means) > 1 and all(0 <= mean <= 1 for mean in means):
+        low, high = bounded_mean_interval(means)
+        return {"ci_low": low, "ci_high": high, "interval": "clustered by question"}
+    return {}
 
 
 @dataclass(slots=True)
@@ -94,6 +103,7 @@ class TaskTally:
     samples: int = 0
     truncated: int = 0
     errored: int = 0
+    calculator: CalculatorTally = field(default_factory=CalculatorTally)
 
     def add(self, score: QuestionScore) -> None:
         """Count one question."""
@@ -209,6 +219,7 @@ def _task_summary(
             "truncated": tally.truncated,
         },
         "rules": {rule: counts.summary() for rule, counts in tally.rules.items()},
+        **({"calculator": counted} if (counted := tally.calculator.summary()) else {}),
         "warnings": suspicions.warnings(_setting(record, name, quoted, planned)),
     }
 
