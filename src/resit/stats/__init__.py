@@ -76,6 +76,7 @@ from resit.stats.votes import WeightedVote, exact_maj_at_k, maj_at_k, maj_curve,
 if TYPE_CHECKING:
     from resit.stats.bootstrap import bootstrap_difference, bootstrap_interval
     from resit.stats.correlations import Correlation, correlation
+    from resit.stats.ranks import Separation, separation
 
 __all__ = [
     "Correlation",
@@ -85,6 +86,7 @@ __all__ = [
     "Estimate",
     "Interval",
     "QuestionVotes",
+    "Separation",
     "VarianceParts",
     "WeightedVote",
     "agreement",
@@ -133,6 +135,7 @@ __all__ = [
     "repeats_error",
     "repeats_needed",
     "sampling_curve",
+    "separation",
     "single_error",
     "standard_error",
     "strict_majority",
@@ -149,9 +152,11 @@ __all__ = [
 
 _NEED_NUMPY = {
     "Correlation": "correlations",
+    "Separation": "ranks",
     "bootstrap_difference": "bootstrap",
     "bootstrap_interval": "bootstrap",
     "correlation": "correlations",
+    "separation": "ranks",
 }
 
 

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import math
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resit.probes.order import order_test, shards
+from resit.probes.recall import halves, recall
+from resit.probes.signals import SIGNALS, Reading
+from resit.records import TokenLikelihoods
+
+TEXT = "ten chars!"
+LOGPROBS = (-1.0, -4.0, -2.0, -0.5, -3.0, -0.25, -0.25, -1.0, -1.0, -2.0)
+FOUND = TokenLikelihoods("k", tuple(TEXT), LOGPROBS, (False,) * 10, (-2.0,) * 10, (2.0,) * 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("per_character", -15 / 10),
+        ("per_token", -1.5),
+        ("min_k", (-4 - 3) / 2),
+        ("min_k_plus_plus", ((-4 + 2) / 2 + (-3 + 2) / 2) / 2),
+        ("zlib_ratio", -15 / len(zlib.compress(TEXT.encode()))),
+        ("reference_ratio", (-15 + 20) / 10),
+    ],
+)
+def test_signals_by_hand(name: str, value: float) -> None:
+    reference = TokenLikelihoods("k", ("t",), (-20.0,), (False,))
+    assert SIGNALS[name](Reading(TEXT, FOUND, reference)) == pytest.approx(value)
+
+
+def test_what_cannot_be_computed_is_none() -> None:
+    failed = Reading(TEXT, TokenLikelihoods("k", error="too long"))
+    assert {name: signal(failed) for name, signal in SIGNALS.items()} == dict.fromkeys(SIGNALS)
+    plain = Reading(TEXT, TokenLikelihoods("k", ("t",), (-1.0,), (True,)))
+    assert SIGNALS["min_k_plus_plus"](plain) is None
+    assert SIGNALS["reference_ratio"](plain) is None
+
+
+@given(st.text(alphabet="ab \n", min_size=1))
+def test_halves_make_up_the_text(text: str) -> None:
+    cut = halves(text)
+    if cut is None:
+        assert " " not in text.strip()[1:-1] or not text.strip()
+        return
+    assert cut.first + cut.second == text
+    assert cut.first
+    assert cut.second.strip()
+    assert cut.second[0].isspace()
+
+
+@pytest.mark.parametrize(
+    ("continuation", "exact", "rouge"),
+    [
+        (" has nine pens.", True, 1.0),
+        (" HAS nine pens. And more words", True, 1.0),
+        (" has ten pens.", False, 3 / 4),
+        ("", False, 0.0),
+        ("nine", False, 2 * 1 / (1 + 4)),
+    ],
+)
+def test_recall(continuation: str, exact: bool, rouge: float) -> None:
+    found = recall(continuation, " has nine pens.")
+    assert (found.exact, found.rouge_l) == (exact, pytest.approx(rouge))
+
+
+def test_shards_are_neighbours_and_their_shuffles_never_the_published_order() -> None:
+    made = shards([str(row) for row in range(11)], 3, 4, seed=5)
+    assert [shard.published for shard in made] == ["0\n\n1\n\n2", "3\n\n4\n\n5", "6\n\n7\n\n8"]
+    for shard in made:
+        assert len(shard.shuffled) == 4
+        assert all(sorted(text) == sorted(shard.published) for text in shard.shuffled)
+        assert shard.published not in shard.shuffled
+    assert made == shards([str(row) for row in range(11)], 3, 4, seed=5)
+    with pytest.raises(ValueError, match="two rows"):
+        shards(["a"], 1, 1, 0)
+
+
+def test_a_preferred_order_is_found_and_no_preference_is_not() -> None:
+    rng = np.random.default_rng(3)
+    shuffled = rng.normal(-100, 1, (40, 8))
+    preferred = order_test(shuffled.mean(axis=1) + 1, shuffled)
+    assert preferred.p_value < 0.001
+    assert preferred.advantage == pytest.approx(1)
+    indifferent = [
+        order_test(rng.normal(-100, 1, 20), rng.normal(-100, 1, (20, 5)), permutations=999).p_value
+        for _ in range(200)
+    ]
+    assert sum(p <= 0.05 for p in indifferent) <= 20, "5 % of 200 is 10"
+    assert min(indifferent) >= 1 / 1000
+
+
+def test_misshapen_orders_are_refused() -> None:
+    with pytest.raises(ValueError, match="shards"):
+        order_test([1.0], [1.0])
+    with pytest.raises(ValueError, match="finite"):
+        order_test([math.inf], [[1.0]])
