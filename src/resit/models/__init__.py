@@ -9,12 +9,13 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from resit.errors import UsageError
-from resit.models.protocol import JSON, Encoding, LikelihoodModel, Model, Notify, Setup
+from resit.models.protocol import JSON, Encoding, LikelihoodModel, LoadableModel, Model, Notify, Setup
 
 __all__ = [
     "JSON",
     "Encoding",
     "LikelihoodModel",
+    "LoadableModel",
     "Model",
     "Notify",
     "Setup",

@@ -134,6 +134,10 @@ class LlamaCppModel:
             "think_end_token": self._think_end,
         }
 
+    def load(self) -> None:
+        """Load the weights now."""
+        self._server()
+
     def _server(self) -> LlamaServer:
         with self._starting:
             if self._running is None:

@@ -96,6 +96,15 @@ class LikelihoodModel(Protocol):
         ...
 
 
+@runtime_checkable
+class LoadableModel(Protocol):
+    """A model that can be told to load its weights before the first prompt comes."""
+
+    def load(self) -> None:
+        """Load now what would be loaded with the first prompt. Raises what loading raises."""
+        ...
+
+
 def owed(request: Request, **fields: Any) -> Generation:
     """The generation that answers a request, with the given fields."""
     document = request.question.document

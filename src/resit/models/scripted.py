@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +13,6 @@ from typing import Any, Self
 from pydantic import BaseModel, Field
 
 from resit.errors import ResitError, UsageError
-from resit.models.pool import in_flight
 from resit.models.protocol import JSON, Encoding, Setup, failed, owed
 from resit.models.stops import cut
 from resit.records import Generation, Prompt, Request
@@ -103,8 +103,6 @@ class ScriptedModel:
         return _filled(self._args.text, request)
 
     def _answer(self, request: Request) -> Generation:
-        if self._args.delay:
-            time.sleep(self._args.delay)
         if request.question.document.doc_id in self._failing:
             return failed(request, "scripted failure")
         text, stop = cut(self._text(request), request.sampling.stop)
@@ -117,10 +115,24 @@ class ScriptedModel:
         return self._answer(request)
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
-        """One generation a request; with a delay, `concurrency` of them at a time."""
-        if self._args.delay and self._concurrency > 1:
-            return in_flight(requests, self._counted, self._concurrency)
-        return map(self._counted, requests)
+        """One generation a request; with a delay, `concurrency` of them wait at a time."""
+        return self._delayed(requests) if self._args.delay else map(self._counted, requests)
+
+    def _delayed(self, requests: Iterable[Request]) -> Iterator[Generation]:
+        waiting: deque[tuple[float, Request]] = deque()
+        for request in requests:
+            waiting.append((time.monotonic() + self._args.delay, request))
+            if len(waiting) == self._concurrency:
+                yield from self._due(waiting)
+        while waiting:
+            yield from self._due(waiting)
+
+    def _due(self, waiting: deque[tuple[float, Request]]) -> Iterator[Generation]:
+        """What has waited for its delay, at least one."""
+        time.sleep(max(0.0, waiting[0][0] - time.monotonic()))
+        now = time.monotonic()
+        while waiting and waiting[0][0] <= now:
+            yield self._counted(waiting.popleft()[1])
 
     def encode(self, prompt: Prompt) -> Encoding:
         """The prompt itself; chat turns one per line, as `role: content`."""
