@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from resit.records import Sampling
 
 Intervene: TypeAlias = Callable[[str], str | None]
-"""Given a row's text whenever it has grown; what it returns is put into the row as if the model had said it."""
+"""Given a row's text whenever it has grown; what it returns goes into the row as if the model had said it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,230 @@
+"""Attention of packed new tokens over their rows' own keys and over the keys they share.
+
+A query's keys lie in parts: its row's own, and one part for each shared run of tokens above it. Each part
+gives an output o and the logarithm l of its softmax denominator; parts merge exactly: l = log(e^l1 + e^l2),
+o = o1 e^(l1 - l) + o2 e^(l2 - l). All queries below a shared run meet its keys in one product (Hydragen,
+Juravsky et al. 2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from resit.models.hf.cache import LayerShape, RowCache, SharedStore
+from resit.models.hf.layout import Group, Pass, Span, window_mask
+
+Part: TypeAlias = tuple[Tensor, Tensor]
+"""Output (queries, heads, width) and log-denominator (queries, heads) over some of the keys."""
+
+SCORES = 2**26
+"""Attention scores that are held at a time where no fused kernel gives the log-denominator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a layer turns products into weights."""
+
+    scaling: float
+    softcap: float | None = None
+    window: int | None = None
+
+
+def _fused(query: Tensor, keys: Tensor, values: Tensor, rule: Rule) -> bool:
+    return query.device.type == "cpu" and rule.softcap is None and keys.shape[-1] == values.shape[-1]
+
+
+def weigh(scores: Tensor, values: Tensor, rule: Rule, mask: Tensor | None) -> Part:
+    """Softmax of `scores` (…, queries, keys), overwritten, times `values`; `mask` is True where seen."""
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if rule.softcap is not None:
+        scores = scores.div_(rule.softcap).tanh_().mul_(rule.softcap)
+    if mask is not None:
+        scores = scores.masked_fill_(~mask, -torch.inf)
+    top = scores.amax(-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+    weights = scores.sub_(top).exp_()
+    total = weights.sum(-1, keepdim=True)
+    out = torch.matmul(weights.to(values.dtype), values).div_(total.clamp(min=1e-30).to(values.dtype))
+    return out, (top + total.log()).squeeze(-1)
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, mask: Tensor | str | None) -> Part:
+    """Queries (tokens, heads, width) over keys and values (key heads, keys, width).
+
+    `mask` is None, "causal", or True where a query (row) may see a key (column).
+    """
+    tokens, heads, width = query.shape
+    sharing = heads // keys.shape[0]
+    fused = _fused(query, keys, values, rule)
+    if fused and mask is None:  # the heads that share keys are only more queries
+        grouped = query.view(tokens, -1, sharing, width).permute(1, 0, 2, 3)
+        grouped = grouped.reshape(1, -1, tokens * sharing, width)
+        out, log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            grouped, keys[None], values[None], scale=rule.scaling
+        )
+        out = out.view(-1, tokens, sharing, width).permute(1, 0, 2, 3).reshape(tokens, heads, width)
+        return out, log.view(-1, tokens, sharing).permute(1, 0, 2).reshape(tokens, heads)
+    # (sharing, key heads, tokens, width): each key head meets one of its query heads at a time
+    grouped = query.view(tokens, -1, sharing, width).permute(2, 1, 0, 3)
+    if fused:
+        bias = None if isinstance(mask, str) or mask is None else torch.where(mask, 0.0, -torch.inf)
+        out, log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            grouped,
+            keys.expand(sharing, *keys.shape),
+            values.expand(sharing, *values.shape),
+            is_causal=isinstance(mask, str),
+            attn_mask=None if bias is None else bias.to(query.dtype),
+            scale=rule.scaling,
+        )
+        if isinstance(mask, Tensor):  # the kernel calls the denominator of a query that sees nothing 1
+            log = log.masked_fill(~mask.any(-1), -torch.inf)
+    else:
+        out, log = _in_chunks(grouped, keys, values, rule, mask)
+    out = out.permute(2, 1, 0, 3).reshape(tokens, heads, -1)
+    return out, log.permute(2, 1, 0).reshape(tokens, heads)
+
+
+def _in_chunks(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, mask: Tensor | str | None) -> Part:
+    """`attend` by plain products, so many queries at a time that the scores stay small."""
+    tokens, count = query.shape[2], keys.shape[1]
+    if isinstance(mask, str):
+        mask = torch.ones(tokens, count, dtype=torch.bool, device=query.device).tril()
+    step = max(1, SCORES // (query.shape[0] * query.shape[1] * count))
+    parts = []
+    for first in range(0, tokens, step):
+        some = query[:, :, first : first + step] * rule.scaling
+        seen = None if mask is None else mask[first : first + step]
+        parts.append(weigh(torch.matmul(some, keys.transpose(-1, -2)), values, rule, seen))
+    return torch.cat([out for out, _ in parts], 2), torch.cat([log for _, log in parts], 2)
+
+
+class PackedAttention:
+    """The attention function of one model: stores the new keys of the pass, and attends over all parts."""
+
+    def __init__(self) -> None:
+        self.layers: dict[nn.Module, int] = {}
+        self.shapes: list[LayerShape] = []
+        self.windows: set[int | None] = set()
+        """Window of each layer that was called, in tokens; None: a layer sees everything."""
+        self.cache: RowCache | None = None
+        self.pass_: Pass | None = None
+        """What is computed now; None: a plain causal text, whose layers are being learnt."""
+
+    def __call__(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        scaling: float | None = None,
+        softcap: float | None = None,
+        sliding_window: int | None = None,
+        s_aux: Tensor | None = None,
+        **_: Any,
+    ) -> tuple[Tensor, None]:
+        """Output (1, tokens, heads, width) for queries, keys and values (1, heads, tokens, width)."""
+        rule = Rule(query.shape[-1] ** -0.5 if scaling is None else scaling, softcap, sliding_window)
+        packed, keys, values = query[0].transpose(0, 1), key[0], value[0]
+        if self.pass_ is None:
+            self._learn(module, keys, values, rule)
+            causal = window_mask(torch.arange(len(packed), device=packed.device), 0, len(packed), rule.window)
+            out, log = attend(packed.contiguous(), keys.contiguous(), values.contiguous(), rule, causal)
+        else:
+            out, log = self._attend_parts(self.layers[module], packed, keys, values, rule, self.pass_)
+        if s_aux is not None:  # a sink: a key without value
+            out = out * torch.sigmoid(log - s_aux.to(log.dtype))[..., None]
+        return out[None].to(query.dtype), None
+
+    def _learn(self, module: nn.Module, keys: Tensor, values: Tensor, rule: Rule) -> None:
+        self.windows.add(rule.window)
+        if module not in self.layers:
+            self.layers[module] = len(self.shapes)
+            shape = LayerShape(keys.shape[0], keys.shape[-1], values.shape[-1], keys.dtype, keys.device)
+            self.shapes.append(shape)
+
+    def _attend_parts(
+        self, layer: int, query: Tensor, keys: Tensor, values: Tensor, rule: Rule, pass_: Pass
+    ) -> Part:
+        assert self.cache is not None
+        wide = torch.promote_types(query.dtype, torch.float32)
+        out = torch.empty(*query.shape[:2], values.shape[-1], dtype=wide, device=query.device)
+        log = torch.empty(query.shape[:2], dtype=wide, device=query.device)
+        decoding = len(pass_.places)
+        if decoding:
+            rows_k, rows_v = self.cache.keys[layer], self.cache.values[layer]
+            places, last = pass_.on(query.device, "places"), pass_.on(query.device, "last")
+            rows_k[places, :, last] = keys[:, :decoding].transpose(0, 1)
+            rows_v[places, :, last] = values[:, :decoding].transpose(0, 1)
+            out[:decoding], log[:decoding] = _over_rows(query[:decoding], rows_k, rows_v, rule, pass_)
+        for span in pass_.spans:
+            new = slice(span.begin, span.end)
+            own_k, own_v = self._own(span, layer)
+            own_k[:, span.offset : span.offset + span.count] = keys[:, new]
+            own_v[:, span.offset : span.offset + span.count] = values[:, new]
+            out[new], log[new] = _over_span(query[new], own_k, own_v, rule, span)
+        for group in pass_.groups:
+            _merge_shared(out, log, query, group, layer, rule, pass_)
+        return out, log
+
+    def _own(self, span: Span, layer: int) -> tuple[Tensor, Tensor]:
+        assert self.cache is not None
+        if span.store is not None:
+            return span.store.keys[layer], span.store.values[layer]
+        return self.cache.keys[layer][span.place], self.cache.values[layer][span.place]
+
+
+def _over_rows(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, pass_: Pass) -> Part:
+    """One new token a row over the row's own keys, band by band of places."""
+    heads, width = query.shape[1:]
+    key_heads = keys.shape[1]
+    query = query * rule.scaling
+    if not pass_.dense:  # places that do not decode get a query of nothing
+        spread = query.new_zeros(pass_.bands[-1].last, heads, width)
+        spread[pass_.on(query.device, "places")] = query
+        query = spread
+    outs, logs = [], []
+    for band in pass_.bands:
+        rows = band.last - band.first
+        own_k = keys[band.first : band.last, :, : band.length].reshape(rows * key_heads, band.length, -1)
+        own_v = values[band.first : band.last, :, : band.length].reshape(rows * key_heads, band.length, -1)
+        grouped = query[band.first : band.last].reshape(rows * key_heads, heads // key_heads, width)
+        mask = pass_.band_mask(band, rule.window, query.device, key_heads)
+        out, log = weigh(torch.bmm(grouped, own_k.transpose(1, 2)), own_v, rule, mask)
+        outs.append(out.view(rows, heads, -1))
+        logs.append(log.view(rows, heads))
+    out, log = (outs[0], logs[0]) if len(outs) == 1 else (torch.cat(outs), torch.cat(logs))
+    if pass_.dense:
+        return out, log
+    places = pass_.on(query.device, "places")
+    return out[places], log[places]
+
+
+def _over_span(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, span: Span) -> Part:
+    """A run of new tokens over itself and what its row or node has before it."""
+    upto = span.offset + span.count
+    mask: Tensor | str = "causal"
+    if span.offset or (rule.window is not None and rule.window < upto):
+        positions = torch.arange(span.offset, upto, device=query.device)
+        mask = window_mask(positions, 0, upto, rule.window)
+    return attend(query.contiguous(), keys[:, :upto], values[:, :upto], rule, mask)
+
+
+def _merge_shared(
+    out: Tensor, log: Tensor, query: Tensor, group: Group, layer: int, rule: Rule, pass_: Pass
+) -> None:
+    """Bring a shared run of tokens into the outputs of all queries below it."""
+    which = group.on(query.device)
+    store: SharedStore = group.store
+    mask = pass_.shared_mask(group, rule.window, query.device)
+    if mask is not None and not mask.any():
+        return
+    part, part_log = attend(query[which].contiguous(), store.keys[layer], store.values[layer], rule, mask)
+    before = log[which]
+    total = torch.logaddexp(before, part_log.to(log.dtype))
+    merged = out[which] * (before - total).exp_()[..., None]
+    out[which] = merged.addcmul_(part.to(out.dtype), (part_log - total).exp_()[..., None])
+    log[which] = total

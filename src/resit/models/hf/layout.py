@@ -1,0 +1,156 @@
+"""How the new tokens of one forward pass lie: first one a decoding row, then runs of prompt tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from resit.models.hf.cache import SharedStore
+
+BANDS = 4
+"""Most groups of neighbouring places that are attended to with a length of their own."""
+
+ROWS_A_BAND = 8
+"""A band of fewer rows would cost more in calls than it saves in keys."""
+
+
+def window_mask(positions: Tensor, start: int, count: int, window: int | None) -> Tensor:
+    """Which of `count` keys from position `start` on queries at `positions` see: True (queries, keys)."""
+    keys = torch.arange(start, start + count, device=positions.device)
+    seen = keys <= positions[:, None]
+    return seen if window is None else seen & (keys > positions[:, None] - window)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """New tokens at consecutive positions, packed at `begin` to `end`, of a shared node or of one row."""
+
+    begin: int
+    end: int
+    offset: int
+    """Tokens that the node's store or the row's own cache holds before them."""
+    store: SharedStore | None = None
+    place: int = -1
+
+    @property
+    def count(self) -> int:
+        """New tokens."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Neighbouring places whose rows are attended to up to the same length."""
+
+    first: int
+    last: int
+    length: int
+
+
+class Group:
+    """A shared run of tokens, and the packed queries that stand below it."""
+
+    __slots__ = ("_index", "start", "store", "tokens")
+
+    def __init__(
+        self, store: SharedStore, start: int, tokens: int, ranges: Iterable[tuple[int, int]]
+    ) -> None:
+        self.store = store
+        self.start = start
+        self.tokens = tokens
+        joined: list[tuple[int, int]] = []
+        for begin, end in sorted(ranges):
+            if joined and joined[-1][1] == begin:
+                joined[-1] = (joined[-1][0], end)
+            else:
+                joined.append((begin, end))
+        self._index: slice | Tensor = (
+            slice(*joined[0])
+            if len(joined) == 1
+            else torch.cat([torch.arange(begin, end) for begin, end in joined])
+        )
+
+    def on(self, device: torch.device) -> slice | Tensor:
+        """Index of the queries, on the layer's device."""
+        if isinstance(self._index, Tensor) and self._index.device != device:
+            self._index = self._index.to(device)
+        return self._index
+
+
+@dataclass(slots=True)
+class Pass:
+    """What one forward pass computes."""
+
+    token_ids: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    """Of the decoding rows, in the order of their tokens, ascending."""
+    lengths: list[int] = field(default_factory=list)
+    """Own tokens of each, the new one included."""
+    spans: list[Span] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)
+    _tensors: dict[tuple[object, ...], Tensor | None] = field(default_factory=dict)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the decoding rows fill the places from 0 on without a gap."""
+        return not self.places or self.places[-1] == len(self.places) - 1
+
+    def finish(self) -> None:
+        """Divide the places into bands; call when every row is in."""
+        if self.places:
+            self.bands = bands(self.places, self.lengths)
+
+    def on(self, device: torch.device, name: str) -> Tensor:
+        """`places`, `last` (index of each row's newest key), `positions` or `token_ids`, on a device."""
+        key = (name, device)
+        if key not in self._tensors:
+            held = [n - 1 for n in self.lengths] if name == "last" else getattr(self, name)
+            self._tensors[key] = torch.tensor(held, device=device)
+        found = self._tensors[key]
+        assert found is not None
+        return found
+
+    def band_mask(
+        self, band: Band, window: int | None, device: torch.device, key_heads: int
+    ) -> Tensor | None:
+        """True (rows x key heads, 1, keys) where a row has a key that it sees; None: everywhere."""
+        key = (band, window, device, key_heads)
+        if key not in self._tensors:
+            lengths = [0] * (band.last - band.first)
+            for place, length in zip(self.places, self.lengths, strict=True):
+                if band.first <= place < band.last:
+                    lengths[place - band.first] = length
+            newest = torch.tensor(lengths, device=device) - 1
+            seen = window_mask(newest, 0, band.length, window)
+            full = min(lengths) == band.length and (window is None or window >= band.length)
+            self._tensors[key] = None if full else seen.repeat_interleave(key_heads, 0)[:, None]
+        return self._tensors[key]
+
+    def shared_mask(self, group: Group, window: int | None, device: torch.device) -> Tensor | None:
+        """True (queries, keys) where a query's window reaches a shared key; None: everywhere."""
+        if window is None:
+            return None
+        key = (id(group), window, device)
+        if key not in self._tensors:
+            seen = window_mask(
+                self.on(device, "positions")[group.on(device)], group.start, group.tokens, window
+            )
+            self._tensors[key] = None if bool(seen.all()) else seen
+        return self._tensors[key]
+
+
+def bands(places: list[int], lengths: list[int]) -> list[Band]:
+    """Runs of neighbouring places, from 0 to the last, each with its longest row's length."""
+    total = places[-1] + 1
+    number = max(1, min(BANDS, total // ROWS_A_BAND))
+    edges = [total * i // number for i in range(number + 1)]
+    longest = [1] * number
+    for place, length in zip(places, lengths, strict=True):
+        band = next(i for i in range(number) if place < edges[i + 1])
+        longest[band] = max(longest[band], length)
+    return [Band(edges[i], edges[i + 1], longest[i]) for i in range(number)]
