@@ -8,10 +8,13 @@ from typing import Any
 from resit.reports.charts.style import RUNS, Spec, chart, percent_axis
 
 
-def score_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
-    """Rows are `run`, `rule`, `score`, `low`, `high` (the last two may be None); one line a rule and run."""
+def score_chart(values: Sequence[Mapping[str, Any]], coloured: bool = True) -> Spec:
+    """Rows are `run`, `rule`, `score`, `low`, `high` (the last two may be None); one line a rule and run.
+
+    Not `coloured`: `rule` names the line alone, as in a table over many runs.
+    """
     runs = list(dict.fromkeys(row["run"] for row in values))
-    several = len(runs) > 1
+    several = coloured and len(runs) > 1
     tooltip = [
         {"field": "run", "title": "run"},
         {"field": "rule", "title": "rule"},
@@ -19,16 +22,24 @@ def score_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
         {"field": "low", "title": "from", "format": ".2%"},
         {"field": "high", "title": "to", "format": ".2%"},
     ]
-    colour: Any = {"field": "run", "sort": None, "scale": {"domain": runs, "range": [*RUNS]}}
+    colour: Any = (
+        {
+            "field": "run",
+            "scale": {"domain": runs, "range": [*RUNS]},
+            "legend": {"symbolType": "circle"} if several else None,
+        }
+        if coloured
+        else {"value": "@run1"}
+    )
     shared: dict[str, Any] = {
         "y": {"field": "rule", "type": "nominal", "sort": None, "title": None},
-        "color": {**colour, "legend": {"symbolType": "circle"} if several else None},
+        "color": colour,
         **({"yOffset": {"field": "run", "sort": None}} if several else {}),
     }
     domain = _domain(values)
     return chart(
         values,
-        {"step": 15 if several else 38},
+        {"step": 15 if several else 34},
         encoding=shared,
         layer=[
             {

@@ -24,7 +24,7 @@ COLOURS: Mapping[str, tuple[str, str]] = {
     "run5": ("#6b6f00", "#c9cc5a"),
     "run6": ("#4a55a8", "#9aa5f0"),
 }
-"""Role to its colour on light and on dark ground. Series are told apart by all common kinds of colour blindness
+"""Role to its colour on light and on dark ground. Series are told apart with all common colour blindness
 (blue, vermilion, bluish green, reddish purple: Okabe and Ito's order, darkened to 4.5:1 on white)."""
 
 RUNS: Sequence[str] = tuple(f"@run{n}" for n in range(1, 7))

@@ -241,9 +241,8 @@ class ComparisonEntry(TypedDict):
     verdict: str
     """In one sentence."""
     lines: list[str]
-    only_first_right: int
-    """Questions on which the first does better."""
-    only_second_right: int
+    agreement: dict[str, int]
+    """Questions by `both`, `first`, `second` (that run alone does better) and `neither`."""
 
 
 class TaskEntry(TypedDict):
@@ -257,6 +256,8 @@ class TaskEntry(TypedDict):
     repeats: int
     """The most samples that a question has."""
     rows: int
+    claim: str
+    """What the runs say about it together, in a sentence."""
     standings: list[Standing]
     comparisons: list[ComparisonEntry]
     charts: list[str]

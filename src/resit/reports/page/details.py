@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from resit.grading.spans import Span, chain_spans
 from resit.grading.values import read_value
@@ -14,7 +14,7 @@ Finders = Mapping[str, Callable[[str], Span | None]]
 
 
 def detail_side(
-    item: Answered, prompt: PromptText, rules: ScoringRules, repeats: Sequence[int] | None = None
+    item: Answered, prompt: PromptText, rules: ScoringRules, repeats: Collection[int] | None = None
 ) -> DetailSide:
     """One run's part of a question; with `repeats` only those samples, and the vote of all."""
     finders = chain_spans(rules)

@@ -1,0 +1,47 @@
+"""A report of runs as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from resit.reports.charts.style import painted
+from resit.reports.page.gathering import Gathered, gather
+from resit.reports.page.html import file_page
+from resit.reports.page.packing import pack, packed_rows
+from resit.reports.page.source import RunSource
+from resit.reports.page.summary import (
+    Pair,
+    ScoredRun,
+    labelled,
+    quoted_rule,
+    summary,
+    task_rules,
+    tasks_of_all,
+)
+from resit.reports.results import read_results
+
+
+def html_report(sources: Sequence[RunSource], pairs: Iterable[Pair] = (), notes: Iterable[str] = ()) -> str:
+    """The report of one or more scored runs. `notes` are said on it: what of the input could not be used.
+
+    Raises UsageError where a run is not scored or its derived files are damaged.
+    """
+    runs = labelled(sources, [read_results(source.path) for source in sources])
+    gathered = gather_all(runs)
+    packed = pack(runs, gathered)
+    whole, specs = summary(runs, gathered, pairs, packed.held())
+    whole["notes"] += notes
+    return file_page(whole, painted(specs, "page"), packed_rows(gathered, packed), packed.blocks)
+
+
+def gather_all(runs: Sequence[ScoredRun]) -> dict[str, Gathered]:
+    """What one pass over each task of the runs finds."""
+    return {
+        task: gather(
+            task,
+            [run.source if run.about(task) else None for run in runs],
+            task_rules(runs, task),
+            quoted_rule(runs, task),
+        )
+        for task in tasks_of_all(runs)
+    }
