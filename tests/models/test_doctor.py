@@ -22,7 +22,7 @@ MakeReply = Callable[..., dict[str, Any]]
 def findings(url: str, kind: str = "openai-completions") -> dict[str, Finding]:
     with create(kind, {"base_url": url}, Setup()) as model:
         assert isinstance(model, OpenAIModel)
-        return {found.probe: found for found in examine(model.patient(), model.run, [2])}
+        return {found.probe: found for found in examine(model.patients()[0], model.run, [2])}
 
 
 def healthy(reply: MakeReply) -> Callable[..., Any]:

@@ -129,7 +129,7 @@ def test_an_api_below_a_prefix_without_a_version(ask: Ask, reply: MakeReply, ser
     server.url = f"{server.root}/v1/nothing/.."
     model = create("openai-completions", {"base_url": f"{server.root}/v1/", "model": "m"}, Setup(4))
     assert len(generate(model, [ask("x", i) for i in range(9)])) == 9
-    assert model._server.url == f"{server.root}/v1/completions"  # type: ignore[attr-defined]
+    assert model._servers[0].url == f"{server.root}/v1/completions"  # type: ignore[attr-defined]
 
 
 def test_the_only_model_listed_is_taken(echo: Any, ask: Ask) -> None:

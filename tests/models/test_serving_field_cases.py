@@ -220,7 +220,7 @@ def test_api_09_prompts_cut_to_a_window_are_noticed(
 def probe(server: Any, name: str) -> Any:
     with create("openai-completions", {"base_url": server.url, "model": "m"}, Setup()) as model:
         assert isinstance(model, OpenAIModel)
-        return next(found for found in examine(model.patient(), model.run, []) if found.probe == name)
+        return next(found for found in examine(model.patients()[0], model.run, []) if found.probe == name)
 
 
 def test_api_10_a_self_test_says_whether_the_seed_is_heard(serve: Serve, reply: MakeReply) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,11 +45,14 @@ def doctor(
     with create(model, parse_model_args(model_args)) as opened:
         if not isinstance(opened, OpenAIModel):
             raise UsageError(f"doctor probes servers, not {model!r}", "use openai-completions or openai-chat")
-        findings = []
-        for finding in examine(opened.patient(), opened.run, levels):
-            findings.append(finding)
-            mark = " " if finding.good else "!"
-            typer.echo(f"{mark} {finding.probe:14} {finding.says}", err=as_json)
+        servers: dict[str, dict[str, Any]] = {}
+        for patient in opened.patients():
+            typer.echo(f"{patient.server.place}: {opened.name}", err=as_json)
+            findings = servers[patient.server.place] = {}
+            for finding in examine(patient, opened.run, levels):
+                findings[finding.probe] = asdict(finding)
+                mark = " " if finding.good else "!"
+                typer.echo(f"{mark} {finding.probe:14} {finding.says}", err=as_json)
     if as_json:
-        report = {found.probe: asdict(found) for found in findings}
-        typer.echo(json.dumps({"model": opened.name, "findings": report}, ensure_ascii=False))
+        report = {"model": opened.name, "findings": next(iter(servers.values())), "servers": servers}
+        typer.echo(json.dumps(report, ensure_ascii=False))

@@ -18,7 +18,10 @@ from typing import Any, Protocol, TypeVar
 
 from resit.errors import ResitError
 from resit.models.failures import RETRIED, Failure, Kind, Patience
-from resit.models.limiter import Limiter
+from resit.models.outage import KEPT, UNANIMOUS, Outages
+from resit.models.protocol import Notify
+from resit.models.replicas import Replica, Replicas
+from resit.models.server import Server
 from resit.records import Generation, Request
 
 Result = TypeVar("Result")
@@ -29,10 +32,6 @@ BATCH_SECONDS = 0.01
 """A generation waits no longer for others to be taken with."""
 HOPELESS = 10
 """Jobs given up one after the other, with no answer between, before the run stops."""
-UNANIMOUS = 3
-"""Requests refused with the same words, before any answer, before the run stops."""
-
-_KEPT = "what is finished is kept: the same command again asks for the rest"
 
 
 @dataclass(slots=True)
@@ -44,6 +43,8 @@ class Job:
     first_failure: float | None = None
     body: bytes | None = None
     """As first sent: what is asked again is the same."""
+    failed_at: Replica | None = None
+    """The server that failed it last; another one is asked rather."""
 
 
 class Asking(Protocol):
@@ -53,7 +54,7 @@ class Asking(Protocol):
         """Whether the job may be sent now; asked again after each answer."""
         ...
 
-    async def ask(self, job: Job) -> list[Generation]:
+    async def ask(self, job: Job, server: Server) -> list[Generation]:
         """The job's generations, fewer where jobs for the rest went to `Drain.again`. Raises Failure."""
         ...
 
@@ -93,10 +94,16 @@ class Drain:
     """One stream of requests: what waits, what is in flight, what is ready to be taken."""
 
     def __init__(
-        self, asking: Asking, limiter: Limiter, patience: Patience, loop: asyncio.AbstractEventLoop
+        self,
+        asking: Asking,
+        replicas: Replicas,
+        patience: Patience,
+        loop: asyncio.AbstractEventLoop,
+        notify: Notify,
     ) -> None:
-        self._asking, self._limiter, self._patience = asking, limiter, patience
-        self._loop = loop
+        self._asking, self._replicas, self._patience = asking, replicas, patience
+        self._loop, self._notify = loop, notify
+        self._outages = Outages(self, replicas, patience, notify)
         self._todo: deque[Job] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -106,9 +113,15 @@ class Drain:
         self._chance = random.Random()
         self._given_up = 0
         self._refusals: dict[str, int] = {}
-        self._last_answer: float | None = None
+        self.last_answer: float | None = None
         self._error: Exception | None = None
         self.retries = 0
+
+    async def open(self) -> None:
+        """Find out which of several servers are there, and that they are one model. Raises UsageError."""
+        for replica, failure in await self._replicas.compare():
+            self._outages.tell(replica, failure)
+            self.start(self._outages.sit_out(replica, failure))
 
     async def take(self, jobs: Iterable[Job], wait: bool) -> list[Generation]:
         """Take over jobs and give what is ready; if need be wait for it to be many, or to get old.
@@ -117,7 +130,7 @@ class Drain:
         """
         self._todo.extend(jobs)
         await asyncio.sleep(0)  # connections that were closed meanwhile are noticed before they are used
-        self._pump()
+        self.pump()
         if wait and not self._full() and self._error is None:
             self._taker = self._loop.create_future()
             await self._taker
@@ -133,27 +146,34 @@ class Drain:
         """Put jobs before those that wait."""
         self._todo.extendleft(reversed(list(jobs)))
 
-    def _pump(self) -> None:
+    def pump(self) -> None:
         """Send as many jobs as the limiter lets."""
-        while (
-            self._todo
-            and self._error is None
-            and self._limiter.free() > 0
-            and self._asking.may_send(self._todo[0])
-        ):
+        while self._todo and self._error is None and self._asking.may_send(self._todo[0]):
+            replica = self._replicas.next(self._todo[0].failed_at)
+            if replica is None:
+                break
             job = self._todo.popleft()
-            self._limiter.sent()
-            task = self._loop.create_task(self._work(job))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        pause = self._limiter.pause()
-        if self._todo and pause and not self._pausing:
+            replica.limiter.sent()
+            replica.in_flight[self._loop.create_task(self._work(job, replica))] = job
+        if self._todo and not self._pausing and (pause := self._replicas.pause()):
             self._pausing = True
             self._later(pause, self._resume)
 
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something go on beside the requests until the stream ends."""
+        task = self._loop.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # a bug: the caller's thread must see it, not the loop's log
+            self.stop(error)
+
     def _resume(self) -> None:
         self._pausing = False
-        self._pump()
+        self.pump()
 
     def _later(self, seconds: float, what: Callable[[], None]) -> None:
         def due() -> None:
@@ -163,22 +183,25 @@ class Drain:
         timer = self._loop.call_later(seconds, due)
         self._timers.add(timer)
 
-    async def _work(self, job: Job) -> None:
+    async def _work(self, job: Job, replica: Replica) -> None:
+        outcome: list[Generation] | Failure
         try:
-            generations = await self._asking.ask(job)
+            outcome = await self._asking.ask(job, replica.server)
         except Failure as failure:
-            self._failed(job, failure)
-        except ResitError as error:
-            self._limiter.broke()
-            self._stop(error)
-        except Exception as error:  # a bug: the caller's thread must see it, not the loop's log
-            self._stop(error)
+            outcome = failure
+        except Exception as error:  # a bug too: the caller's thread must see it, not the loop's log
+            self.stop(error)
+            return
+        if not replica.finished(asyncio.current_task()):
+            return  # the job was taken away from this server meanwhile
+        if isinstance(outcome, Failure):
+            self._failed(job, replica, outcome)
         else:
-            self._limiter.answered(first_try=job.failures == 0)
-            self._given_up, self._last_answer = 0, time.monotonic()
+            replica.answered(first_try=job.failures == 0)
+            self._given_up, self.last_answer = 0, time.monotonic()
             self._refusals.clear()
-            self._deliver(generations)
-        self._pump()
+            self._deliver(outcome)
+        self.pump()
 
     def _deliver(self, generations: list[Generation]) -> None:
         if not self._ready:
@@ -191,47 +214,74 @@ class Drain:
         if self._taker is not None and not self._taker.done():
             self._taker.set_result(None)
 
-    def _stop(self, error: Exception) -> None:
+    def stop(self, error: Exception) -> None:
+        """End the stream with an error, once what is ready has been taken."""
         self._error = self._error or error
         self._wake()
 
-    def _failed(self, job: Job, failure: Failure) -> None:
-        job.failures += 1
+    def _failed(self, job: Job, replica: Replica, failure: Failure) -> None:
+        job.failed_at = replica
         if failure.kind is Kind.RATE:
-            self._limiter.refused(failure.retry_after)
+            replica.limiter.refused(failure.retry_after)
         elif failure.kind in RETRIED:
-            self._limiter.broke()
+            self._outages.failed(replica, failure)
         else:
-            self._limiter.answered(first_try=False)
+            replica.limiter.answered(first_try=False)
+            if self._outages.refused(replica, failure):
+                self.again([job])
+                return
+        if failure.silent:
+            self._outages.suspect(replica, job, failure)
+        else:
+            self.settle(job, failure)
+
+    def settle(self, job: Job, failure: Failure) -> None:
+        """Ask again later, or give up, a job that a server failed which is there."""
+        job.failures += 1
         if failure.kind in RETRIED and self._may_retry(job, failure.kind):
             self.retries += 1
-            wait = max(failure.retry_after or 0.0, self._patience.delay(job.failures, self._chance))
-            self._later(wait, lambda: self._send_again(job))
-            return
+            self._later(self.delay(job.failures), lambda: self._send_again(job))
+        else:
+            self._give_up(job, failure)
+
+    def bring_back(self, job: Job, failure: Failure) -> None:
+        """Put a job that a server took with it before those that wait, unless that happens all the time."""
+        job.failures += 1
+        if job.failures < self._patience.attempts:
+            self.retries += 1
+            self.again([job])
+        else:
+            self._give_up(job, failure)
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after the n-th failure in a row."""
+        return self._patience.delay(failures, self._chance)
+
+    def _give_up(self, job: Job, failure: Failure) -> None:
         given_up = self._asking.give_up(job, failure)
-        hopeless = self._hopeless(failure)
+        hopeless = self._hopeless(job, failure)
         if hopeless is None:
             self._deliver(given_up)
         else:
-            self._stop(hopeless)
+            self.stop(hopeless)
 
     def _send_again(self, job: Job) -> None:
         self.again([job])
-        self._pump()
+        self.pump()
 
     def _may_retry(self, job: Job, kind: Kind) -> bool:
         now = time.monotonic()
         job.first_failure = now if job.first_failure is None else job.first_failure
         since = job.first_failure
         if kind is Kind.RATE:  # as long as others are answered, waiting longer is all that it takes
-            return now - max(since, self._last_answer or since) < self._patience.seconds
+            return now - max(since, self.last_answer or since) < self._patience.seconds
         return job.failures < self._patience.attempts and now - since < self._patience.seconds
 
-    def _hopeless(self, failure: Failure) -> ResitError | None:
+    def _hopeless(self, job: Job, failure: Failure) -> ResitError | None:
         """Why no request can be expected to be answered, if it has come to that."""
         if failure.kind is Kind.OVERFLOW:
             return None
-        words, answered = str(failure), self._last_answer is not None
+        words, answered = self._outages.words(job.failed_at, failure), self.last_answer is not None
         if not answered and len(self._refusals) < HOPELESS:
             self._refusals[words] = self._refusals.get(words, 0) + 1
         self._given_up += 1
@@ -239,9 +289,9 @@ class Drain:
             return ResitError(f"the server refuses: {words}", "check base_url, the model's name and the key")
         if failure.kind is Kind.REQUEST:
             unanimous = not answered and self._refusals.get(words, 0) >= UNANIMOUS
-            return ResitError(f"the server refuses every request: {words}", _KEPT) if unanimous else None
+            return ResitError(f"the server refuses every request: {words}", KEPT) if unanimous else None
         if self._given_up >= HOPELESS:
-            return ResitError(f"the server does not answer any more: {words}", _KEPT)
+            return ResitError(f"the server does not answer any more: {words}", KEPT)
         return None
 
     async def cancel(self) -> None:
@@ -249,9 +299,12 @@ class Drain:
         self._todo.clear()
         for timer in self._timers:
             timer.cancel()
-        for task in self._tasks:
+        tasks = [*self._tasks, *(task for replica in self._replicas.all for task in replica.in_flight)]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for replica in self._replicas.all:
+            replica.dropped()
 
 
 def run_jobs(jobs: Iterator[Job], drain: Drain, loop: Loop, bound: int) -> Iterator[Generation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -144,14 +144,7 @@ async def logprobs(patient: Patient) -> Finding:
 
 async def context(patient: Patient) -> Finding:
     """The context length, where the server tells it."""
-    for entry in await patient.server.listed_models():
-        meta = entry.get("meta") if isinstance(entry.get("meta"), Mapping) else {}
-        for found in (entry.get("max_model_len"), entry.get("context_length"), (meta or {}).get("n_ctx")):
-            if isinstance(found, int) and str(entry.get("id")) == patient.server.model:
-                return Finding("context", f"{found} tokens", found)
-    props = await patient.server.ask_root("/props")
-    settings = props.get("default_generation_settings") if isinstance(props, Mapping) else None
-    found = settings.get("n_ctx") if isinstance(settings, Mapping) else None
+    found = await patient.server.context()
     return Finding("context", f"{found} tokens" if found else "not told", found)
 
 

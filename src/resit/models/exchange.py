@@ -57,9 +57,8 @@ class Reading:
 
 @dataclass(slots=True)
 class Exchange:
-    """Asks a server, in its dialect, for what jobs owe."""
+    """Asks servers, in their dialect, for what jobs owe."""
 
-    server: Server
     wording: Wording
     dialect: Dialect
     reading: Reading
@@ -80,14 +79,14 @@ class Exchange:
         self._probe = self._probe or job
         return self._probe is job
 
-    async def ask(self, job: Job) -> list[Generation]:
+    async def ask(self, job: Job, server: Server) -> list[Generation]:
         """The generations of a job, or of a part of it when the rest has to be asked anew. Raises Failure."""
-        while len(job.requests) == 1 or self.dialect.several is not False:
+        while self._may_share(job):
             job.body = job.body or self._body(job)
             began = time.monotonic()
             self.account.requests += 1
             try:
-                reply = await self.server.post(job.body, job.requests[0].sampling.max_tokens)
+                reply = await server.post(job.body, job.requests[0].sampling.max_tokens)
             except Failure as failure:
                 if not self._learn(job, failure):
                     raise
@@ -95,7 +94,13 @@ class Exchange:
             else:
                 return self._generations(job, reply, time.monotonic() - began)
         self._split(job.requests)
+        if self._probe is job:
+            self._probe = None
         return []
+
+    def _may_share(self, job: Job) -> bool:
+        texts = len(job.requests)
+        return texts == 1 or (self.dialect.several is not False and texts <= self.dialect.most_texts)
 
     def give_up(self, job: Job, failure: Failure) -> list[Generation]:
         """The errors that a job ends in."""
@@ -129,7 +134,9 @@ class Exchange:
         return learnt or (failure.kind is Kind.REQUEST and self._body(job) != job.body)  # learnt by another
 
     def _split(self, requests: Sequence[Request]) -> None:
-        self.again([Job((request,)) for request in requests])
+        size = 1 if self.dialect.several is False else self.dialect.most_texts
+        parts = (requests[start : start + size] for start in range(0, len(requests), size))
+        self.again([Job(tuple(part)) for part in parts])
 
     def _generations(self, job: Job, reply: Reply, seconds: float) -> list[Generation]:
         self._observe(job, reply)
@@ -153,7 +160,7 @@ class Exchange:
                 )
                 self._split(job.requests)
                 return []
-        self._split(job.requests[len(choices) :])
+        self.again([Job((request,)) for request in job.requests[len(choices) :]])
         usage = replace(reply.usage, completion=None, reasoning=None)  # it is of all texts together
         seed = job.requests[0].seed
         pairs = zip(job.requests, choices, strict=False)

@@ -40,12 +40,24 @@ class Failure(Exception):
     """A request that was not answered."""
 
     def __init__(
-        self, kind: Kind, words: str, *, status: int | None = None, retry_after: float | None = None
+        self,
+        kind: Kind,
+        words: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        silent: bool = False,
     ):
         super().__init__(words)
         self.kind = kind
         self.status = status
         self.retry_after = retry_after
+        self.silent = silent
+        """No answer of the server's own came: it may be gone, which asking it for something else tells."""
+
+    def reworded(self, words: str) -> Failure:
+        """The same failure in other words."""
+        return Failure(self.kind, words, status=self.status, retry_after=self.retry_after, silent=self.silent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +146,8 @@ def overflow(body: Any) -> str | None:
 
 _ACCESS = {301, 302, 303, 307, 308, 401, 403, 404, 405, 407}
 _PASSING = {408, 409, 425}
+GATEWAY = {502, 503, 504}
+"""What a proxy says of a server behind it that is gone; also a server that is still loading."""
 
 
 def of_status(status: int, body: Any, headers: Mapping[str, str]) -> Failure:
@@ -146,7 +160,7 @@ def of_status(status: int, body: Any, headers: Mapping[str, str]) -> Failure:
     if status == 429 or (status == 503 and wait is not None):
         return Failure(Kind.RATE, words, status=status, retry_after=wait)
     if status >= 500 or status in _PASSING:
-        return Failure(Kind.PASSING, words, status=status)
+        return Failure(Kind.PASSING, words, status=status, silent=status in GATEWAY)
     if status in _ACCESS:
         target = headers.get("Location") or headers.get("location")
         words += f" (redirects to {target})" if target else ""

@@ -102,7 +102,7 @@ async def exchange(
         async with session.request(method, url, data=body, allow_redirects=False) as response:
             return response.status, response.headers, await _bounded(response)
     except TimeoutError:
-        raise Failure(Kind.PASSING, f"no answer within {session.timeout.total:g} s") from None
+        raise Failure(Kind.PASSING, f"no answer within {session.timeout.total:g} s", silent=True) from None
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
         raise Failure(Kind.ACCESS, f"{url!r} is not an address ({error})") from None
     except aiohttp.ClientConnectorCertificateError as error:
@@ -111,7 +111,8 @@ async def exchange(
             f"the server's certificate is not trusted ({error}); verify_certificate=false accepts it",
         ) from None
     except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-        raise Failure(Kind.PASSING, f"connection trouble: {error or type(error).__name__}") from None
+        words = f"connection trouble: {error or type(error).__name__}"
+        raise Failure(Kind.PASSING, words, silent=True) from None
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:

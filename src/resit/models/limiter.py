@@ -28,11 +28,16 @@ class Limiter:
     def __init__(self, fixed: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._fixed = fixed is not None
-        self.limit = float(fixed if fixed is not None else START)
+        self._start = float(fixed if fixed is not None else START)
         self.in_flight = 0
         self.refusals = 0
+        self.anew()
+
+    def anew(self) -> None:
+        """Forget what was learnt: the server is another one now."""
+        self.limit = self._start
         self._slow_start = True
-        self._cool_until = self._resume_at = clock()
+        self._cool_until = self._resume_at = self._clock()
         self._begin_round()
 
     def _begin_round(self) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from resit.errors import UsageError
 from resit.models.account import Account, Price, read_price
@@ -16,21 +16,20 @@ from resit.models.client import Drain, Job, Loop, run_jobs
 from resit.models.doctor import Patient
 from resit.models.exchange import Exchange, Reading
 from resit.models.failures import Patience
-from resit.models.http import Access, find_key, without_credentials
-from resit.models.limiter import HIGHEST, Limiter
+from resit.models.http import Access, find_key
+from resit.models.limiter import HIGHEST
 from resit.models.protocol import JSON, Encoding, Setup
+from resit.models.replicas import Replicas, agree
 from resit.models.server import Server
 from resit.models.tokens import Tokens
 from resit.models.watch import Watch
-from resit.models.wire import Dialect, Endpoint, Wording
-from resit.records import Generation, Prompt, Request
+from resit.models.wire import SEVERAL, Dialect, Endpoint, Wording
+from resit.records import Generation, Prompt, Request, Sampling
 
 Result = TypeVar("Result")
 
 OFFICIAL = "api.openai.com"
 OFFICIAL_STOPS = 4
-SEVERAL = 64
-"""Texts that one request may ask for."""
 
 NEEDLESS = frozenset(
     {"tokenized_requests", "tokenizer_backend", "batch_size", "trust_remote_code", "revision", "eos_string"}
@@ -49,14 +48,19 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(protected_namespaces=())
 
-    base_url: str = Field(
-        f"https://{OFFICIAL}/v1", description="the server: its API root, or the full endpoint"
+    base_url: tuple[str, ...] = Field(
+        (f"https://{OFFICIAL}/v1",),
+        min_length=1,
+        description="the server: its API root, or the full endpoint; several of one model, apart by ;",
     )
     model: str | None = Field(
         None, description="the model's name there (default: the only one that it lists)"
     )
+    server_name: str | None = Field(
+        None, description="what the run's identity calls the server (default: its first address)"
+    )
     num_concurrent: str | None = Field(
-        None, description="requests in flight: a number, or auto (the default)"
+        None, description="requests in flight at each server: a number, or auto (the default)"
     )
     timeout: float = Field(600.0, gt=0, description="seconds that one request may take, from its sending")
     max_retries: int = Field(
@@ -89,6 +93,11 @@ class Arguments(BaseModel):
         None, description="YAML file MODEL: {prompt: …, completion: …} for a million tokens"
     )
 
+    @field_validator("base_url", mode="before")
+    @classmethod
+    def _addresses(cls, value: Any) -> Any:
+        return value.replace(";", " ").split() if isinstance(value, str) else value
+
 
 def arguments(kind: str) -> type[Arguments]:
     """What `model_args` may hold."""
@@ -102,17 +111,24 @@ def build(kind: str, args: Arguments, setup: Setup) -> OpenAIModel:
         raise UsageError("tokens=true needs the completions endpoint", "use --model openai-completions")
     if args.tokens and not args.tokenizer:
         raise UsageError("tokens=true needs a tokenizer", "add tokenizer=path/to/tokenizer.json")
-    host = urlsplit(args.base_url if "://" in args.base_url else f"http://{args.base_url}").hostname or ""
-    access = Access(
-        url=args.base_url,
+    tokens = Tokens(args.tokenizer, args.add_bos_token) if args.tokenizer else None
+    servers = [Server(_access(args, url), endpoint, args.model) for url in dict.fromkeys(args.base_url)]
+    return OpenAIModel(args, servers, tokens, setup)
+
+
+def _access(args: Arguments, url: str) -> Access:
+    try:
+        host = urlsplit(url if "://" in url else f"http://{url}").hostname or ""
+    except ValueError as error:
+        raise UsageError(f"base_url={url} is not an address: {error}") from None
+    return Access(
+        url=url,
         key=find_key(args.api_key_env, host),
         headers=args.header,
         timeout=args.timeout,
         verify_certificate=args.verify_certificate,
         ca_file=args.ca_cert_path,
     )
-    tokens = Tokens(args.tokenizer, args.add_bos_token) if args.tokenizer else None
-    return OpenAIModel(args, Server(access, endpoint, args.model), tokens, setup)
 
 
 def _fixed_limit(args: Arguments, setup: Setup) -> int | None:
@@ -130,25 +146,29 @@ def _fixed_limit(args: Arguments, setup: Setup) -> int | None:
 def _jobs(requests: Iterable[Request], several: int) -> Iterator[Job]:
     """One job for each request; sampled repeats of one question, when they come together, share one."""
 
-    def together(request: Request) -> tuple[str, str, bool]:
-        return request.question.task, request.question.document.doc_hash, request.sampling.temperature > 0
+    def together(request: Request) -> tuple[str, str, Prompt, Sampling]:
+        question = request.question  # a calculator's continuations have prompts and limits of their own
+        return question.task, question.document.doc_hash, question.prompt, request.sampling
 
-    for (_, _, sampled), group in groupby(requests, key=together):
+    for (_, _, _, sampling), group in groupby(requests, key=together):
+        sampled = sampling.temperature > 0
         while batch := tuple(islice(group, several if sampled else 1)):
             yield Job(batch)
 
 
 class OpenAIModel:
-    """A model behind a server."""
+    """A model behind a server, or behind several that are copies of one another."""
 
-    def __init__(self, args: Arguments, server: Server, tokens: Tokens | None, setup: Setup) -> None:
+    def __init__(
+        self, args: Arguments, servers: Sequence[Server], tokens: Tokens | None, setup: Setup
+    ) -> None:
         self._args = args
-        self._server = server
+        self._servers = servers
         self._tokens = tokens
         self._notify = setup.notify
         self._fixed = _fixed_limit(args, setup)
-        self._limiter = Limiter(self._fixed)
-        self._official = server.host == OFFICIAL
+        self._replicas = Replicas(servers, self._fixed)
+        self._official = any(server.host == OFFICIAL for server in servers)
         stops = args.max_stops if args.max_stops is not None else OFFICIAL_STOPS if self._official else None
         self._dialect = Dialect(stops, send_seed=args.send_seed, several=None if args.n == "auto" else False)
         self._open_loop: Loop | None = None
@@ -158,7 +178,7 @@ class OpenAIModel:
     @property
     def name(self) -> str:
         """The model's name at the server."""
-        return self._server.model or self._loop().run(self._server.find_model())
+        return self._servers[0].model or self._loop().run(agree(self._servers))
 
     def _loop(self) -> Loop:
         if self._open_loop is None:
@@ -166,17 +186,17 @@ class OpenAIModel:
         return self._open_loop
 
     def _wording(self) -> Wording:
-        return Wording(self._server.endpoint, self.name, continue_turn=not self._official)
+        return Wording(self._servers[0].endpoint, self.name, continue_turn=not self._official)
 
     def price(self) -> Price | None:
         """The model's price, if a price file was given. Raises UsageError."""
         return read_price(self._args.prices, self.name) if self._args.prices else None
 
     def identity(self) -> dict[str, JSON]:
-        """The server's address, the model's name there, and what changes the texts on the way."""
+        """The first server's name, the model's name there, and what changes the texts on the way."""
         return {
-            "kind": f"openai-{self._server.endpoint}",
-            "server": without_credentials(self._server.access.url),
+            "kind": f"openai-{self._servers[0].endpoint}",
+            "server": self._args.server_name or self._servers[0].place,
             "model": self.name,
             "tokenizer": self._args.tokenizer if self._args.tokens else None,
             "think_end_token": self._args.think_end_token,
@@ -186,7 +206,6 @@ class OpenAIModel:
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
         """One generation a request, as they finish; repeats of a question may share an HTTP request."""
         exchange = Exchange(
-            server=self._server,
             wording=self._wording(),
             dialect=self._dialect,
             reading=Reading(self._args.think_end_token, self._args.reasoning_as_answer),
@@ -197,10 +216,12 @@ class OpenAIModel:
             send_tokens=self._args.tokens,
         )
         price = self.price()
-        drain = Drain(exchange, self._limiter, self.patience, self._loop().loop)
+        drain = Drain(exchange, self._replicas, self.patience, self._loop().loop, self._notify)
         exchange.again = drain.again
         several = SEVERAL if self._dialect.several is not False else 1
-        bound = 2 * (self._fixed or HIGHEST) * several
+        bound = 2 * (self._fixed or HIGHEST) * several * len(self._servers)
+        if not self._replicas.alone:
+            self._loop().run(drain.open())
         try:
             yield from run_jobs(_jobs(requests, several), drain, self._loop(), bound)
         finally:
@@ -212,13 +233,14 @@ class OpenAIModel:
         """What is sent; with token ids where a tokenizer is given or the server tells them."""
         if self._tokens and isinstance(prompt, str):
             return self._tokens.encode(prompt)
-        self._server.model = self.name
-        return self._loop().run(self._server.encode(prompt))
+        server = self._servers[0]
+        server.model = self.name
+        return self._loop().run(server.encode(prompt))
 
-    def patient(self) -> Patient:
-        """The server, for `resit.models.doctor`; its model is looked up."""
-        self._server.model = self.name
-        return Patient(self._server, self._wording())
+    def patients(self) -> list[Patient]:
+        """The servers, for `resit.models.doctor`; their model is looked up."""
+        wording = self._wording()
+        return [Patient(server, wording) for server in self._servers]
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """The result of a coroutine that talks to the server."""
@@ -227,7 +249,8 @@ class OpenAIModel:
     def close(self) -> None:
         """Close the connections and end the loop."""
         if self._open_loop is not None:
-            self._open_loop.run(self._server.close())
+            for server in self._servers:
+                self._open_loop.run(server.close())
             self._open_loop.close()
             self._open_loop = None
 

@@ -10,14 +10,16 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from resit.errors import ResitError, UsageError
-from resit.models.failures import Failure, Kind
+from resit.models.failures import GATEWAY, Failure, Kind
 from resit.models.http import Access, exchange, open_session, without_credentials
-from resit.models.protocol import Encoding
+from resit.models.protocol import JSON, Encoding
 from resit.models.replies import Reply, read_reply
 from resit.models.wire import Endpoint, api_root, endpoints
 from resit.records import Prompt
 
 _ELSEWHERE = {404, 405}
+ALIVE_SECONDS = 10.0
+"""A server that takes no connection for so long is gone."""
 
 
 def _encoding(text: str, answer: Any) -> Encoding:
@@ -31,6 +33,17 @@ def _encoding(text: str, answer: Any) -> Encoding:
     strings = answer.get("token_strs")
     pieces = tuple(map(str, strings)) if isinstance(strings, list) else ()
     return Encoding(text, tuple(map(int, tokens)), pieces or None)
+
+
+def _about(entry: Mapping[str, Any]) -> dict[str, JSON]:
+    """Context and size in a server's entry for a model (vLLM's and SGLang's, OpenRouter's, llama.cpp's)."""
+    meta = entry.get("meta")
+    meta = meta if isinstance(meta, Mapping) else {}
+    context = next(
+        filter(None, (entry.get("max_model_len"), entry.get("context_length"), meta.get("n_ctx"))), None
+    )
+    about = {"context": context, "parameters": meta.get("n_params"), "vocabulary": meta.get("n_vocab")}
+    return {name: value for name, value in about.items() if isinstance(value, int)}
 
 
 class Server:
@@ -47,6 +60,11 @@ class Server:
     def host(self) -> str:
         """The server's host name."""
         return urlsplit(self._urls[0]).hostname or ""
+
+    @property
+    def place(self) -> str:
+        """The address as it may be shown."""
+        return without_credentials(self.access.url)
 
     @property
     def url(self) -> str:
@@ -73,12 +91,7 @@ class Server:
             except Failure as failure:
                 if failure.status in _ELSEWHERE and self._elsewhere(url):
                     continue
-                raise Failure(
-                    failure.kind,
-                    self.hidden(str(failure)),
-                    status=failure.status,
-                    retry_after=failure.retry_after,
-                ) from None
+                raise failure.reworded(self.hidden(str(failure))) from None
 
     def _elsewhere(self, tried: str) -> bool:
         """Whether there is another address to try than the one that was not found."""
@@ -109,7 +122,7 @@ class Server:
     async def find_model(self) -> str:
         """The model's name: as given, else the only one that the server lists. Raises ResitError."""
         if self.model is None:
-            place = without_credentials(self.access.url)
+            place = self.place
             try:
                 names = [str(entry["id"]) for entry in await self.listed_models()]
             except Failure as failure:
@@ -122,6 +135,41 @@ class Server:
                 raise UsageError(f"which model? {place} {found}", "name one: --model_args model=NAME,…")
             self.model = names[0]
         return self.model
+
+    async def alive(self) -> bool:
+        """Whether a new connection is taken, and not by a proxy that misses the server behind it.
+
+        One that is taken but not answered is alive: it may have one thread, and that is busy.
+        """
+        patience = aiohttp.ClientTimeout(total=3 * ALIVE_SECONDS, sock_connect=ALIVE_SECONDS)
+        async with open_session(self.access) as session:
+            try:
+                address = f"{api_root(self.url)}/models"
+                async with session.get(address, timeout=patience, allow_redirects=False) as response:
+                    return response.status not in GATEWAY
+            except aiohttp.ConnectionTimeoutError:
+                return False
+            except TimeoutError:
+                return True
+            except (aiohttp.ClientError, OSError):
+                return False
+
+    async def told(self) -> dict[str, JSON]:
+        """What the server tells of its model, by name; what it does not tell is left out. Raises Failure."""
+        for entry in await self.listed_models():
+            if str(entry["id"]) == self.model:
+                return {"model": self.model, **_about(entry)}
+        return {}
+
+    async def context(self) -> int | None:
+        """Tokens of the context, where the server tells. Raises Failure."""
+        told = (await self.told()).get("context")
+        if isinstance(told, int):
+            return told
+        props = await self.ask_root("/props")
+        settings = props.get("default_generation_settings") if isinstance(props, Mapping) else None
+        found = settings.get("n_ctx") if isinstance(settings, Mapping) else None
+        return found if isinstance(found, int) else None
 
     async def ask_root(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The answer of an address beside the API, such as `/tokenize`; None where there is none."""

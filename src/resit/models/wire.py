@@ -16,7 +16,10 @@ Endpoint = Literal["completions", "chat"]
 
 FEW_STOPS = 4
 """OpenAI's own limit; others that have one have this one."""
-
+SEVERAL = 64
+"""Texts that one request asks for at most."""
+_LIMIT = re.compile(r"(?:<=?|at most|up to|exceed|maximum(?: of| is)?)\s*(\d+)", re.IGNORECASE)
+"""How refusals name the largest number that would have been taken."""
 
 _OPTIONAL = ("top_p", "top_k", "min_p", "repetition_penalty")
 
@@ -31,6 +34,8 @@ class Dialect:
     send_seed: bool = True
     several: bool | None = None
     """Whether one request may ask for n texts; None: not known yet."""
+    most_texts: int = SEVERAL
+    """How many, at most."""
     notes: list[str] = field(default_factory=list)
     """What was learnt, for the user."""
 
@@ -49,6 +54,10 @@ class Dialect:
             self.send_seed = False
             return self._note("the server takes no seed: its samples cannot be drawn again")
         if texts > 1 and self.several is None:
+            named = _LIMIT.search(words)
+            if named and 1 < int(named[1]) < texts:
+                self.most_texts = int(named[1])
+                return self._note(f"the server gives {self.most_texts} texts a request")
             self.several = False
             return self._note(
                 f"the server refuses n={texts} ({failure}); every sample is asked for by itself"
