@@ -24,7 +24,7 @@ from resit.assets import fresh
 from resit.errors import AssetError, UsageError
 
 try:
-    gsm_symbolic = fresh._generator().arithmetic.gsm_symbolic
+    gsm_symbolic = fresh.generator().arithmetic.gsm_symbolic
 except AssetError as absent:
     pytest.skip(str(absent), allow_module_level=True)
 
@@ -132,7 +132,7 @@ class _Exact(ast.NodeTransformer):
         return node
 
 
-def _generators() -> list[tuple[int, Any, Any]]:
+def generators() -> list[tuple[int, Any, Any]]:
     """(template, its generator, the same without cutting) for every template in use."""
     found = []
     for name in ("generators_00_49", "generators_50_99"):
@@ -152,7 +152,7 @@ ROUNDS_ON_PURPOSE = 92  # its question asks for prices rounded to the nearest do
 
 def test_every_gold_that_truncation_spoilt_is_found_and_no_other_dropped_for_it() -> None:
     outcomes: Counter[tuple[bool, bool]] = Counter()
-    for template, generate, exact in _generators():
+    for template, generate, exact in generators():
         if template == ROUNDS_ON_PURPOSE:
             continue
         for seed in range(60):

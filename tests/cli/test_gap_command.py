@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from resit import stats
@@ -294,3 +296,60 @@ def test_usage(command, tmp_path, words, said):
     assert refused.status == 2
     assert said in refused.err
     assert refused.out == ""
+
+
+class TestPairs:
+    """Originals and variants, paired by the field that says what they descend from."""
+
+    @staticmethod
+    def run(scored_run, name, patterns, task):
+        """A run whose document `<template>.<n>` has a field `template`."""
+        answers = {
+            f"{template}.{n}": ["18" if mark == "1" else "20"]
+            for template, marks in patterns.items()
+            for n, mark in enumerate(marks)
+        }
+        folder = scored_run(name, answers, task=task, model="m")
+        lines = [
+            json.dumps({"task": task, "doc_hash": key, "doc": {"template": int(key.partition(".")[0])}})
+            for key in answers
+        ]
+        (folder / "prompts.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return folder
+
+    def test_a_template_is_a_pair(self, command, scored_run):
+        # differences by hand: 1 - 1/2, 1 - 1, 0 - 1/2, 1 - 0: mean 1/4, sd sqrt(5/12)
+        seen = self.run(scored_run, "seen", {1: "1", 2: "1", 3: "0", 4: "1", 9: "1"}, "originals")
+        fresh = self.run(scored_run, "fresh", {1: "10", 2: "11", 3: "01", 4: "00", 8: "11"}, "variants")
+        found = command("gap", seen, fresh, "--by", "template", "--margin", 0.9, "--json").json
+        assert found["difference"] == pytest.approx(0.25)
+        assert found["standard_error"] == pytest.approx((5 / 12 / 4) ** 0.5)
+        assert (found["seen_score"], found["fresh_score"]) == (0.75, 0.5)
+        assert (found["paired_by"], found["unpaired_groups"], found["n_first"]) == ("template", 2, 4)
+        assert found["equivalence"]["p_value"] == pytest.approx(
+            stats.tost(0.25, (5 / 48) ** 0.5, 0.9, 3).p_value
+        )
+        shown = command("gap", seen, fresh, "--by", "template").out
+        assert "Paired by template: 4 pairs; 2 on one side only are left out." in shown
+
+    def test_pairing_sees_more_than_two_separate_sets(self, command, scored_run):
+        hard_and_easy = {template: ("1" if template % 2 else "0") for template in range(40)}
+        seen = self.run(scored_run, "seen", hard_and_easy, "originals")
+        variants = {template: mark * 3 + "1" for template, mark in hard_and_easy.items()}
+        fresh = self.run(scored_run, "fresh", variants, "variants")
+        paired = command("gap", seen, fresh, "--by", "template", "--json").json
+        separate = command("gap", seen, fresh, "--json").json
+        assert paired["minimum_detectable_effect"] < separate["minimum_detectable_effect"] / 3
+
+    def test_what_cannot_be_paired_is_refused(self, command, scored_run):
+        seen = self.run(scored_run, "seen", {1: "1", 2: "1"}, "originals")
+        other = self.run(scored_run, "other", {7: "1", 8: "0"}, "variants")
+        bare = scored_run("bare", single("110"), task="variants", model="m")
+        for fresh, by, said in (
+            (other, "template", "share 0 values of 'template'"),
+            (other, "colour", "has a field 'colour'"),
+            (bare, "template", "has no prompts.jsonl"),
+        ):
+            refused = command("gap", seen, fresh, "--by", by)
+            assert refused.status == 2
+            assert said in refused.err

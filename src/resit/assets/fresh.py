@@ -101,7 +101,7 @@ def _whole(name: str, value: object) -> int:
 def _items(split: str, seed: int, count: int, dropped: Counter[str]) -> Iterator[dict[str, Any]]:
     """Trustworthy problems of a split, in the generator's order, until far more than enough were drawn."""
     draws = count * MOST_DRAWS_PER_ROW
-    items = _generator().create_dataset(GENERATOR, seed=_stream(split, seed), size=draws)
+    items = generator().create_dataset(GENERATOR, seed=stream(split, seed), size=draws)
     for index, template in enumerate(items.task_indices):
         if (template in EXEMPLAR_TEMPLATES) != (split == "train"):
             continue
@@ -110,15 +110,16 @@ def _items(split: str, seed: int, count: int, dropped: Counter[str]) -> Iterator
         if reason:
             dropped[reason] += 1
         else:
-            yield _row(item, template)
+            yield row_of(item, template)
 
 
-def _stream(split: str, seed: int) -> int:
+def stream(split: str, seed: int) -> int:
     """The generator's seed: it adds the item's index to it, so seeds must lie far apart."""
     return int.from_bytes(hashlib.sha256(f"{GSM_FRESH} {split} {seed}".encode()).digest()[:6])
 
 
-def _generator() -> Any:
+def generator() -> Any:
+    """The module reasoning_gym; raises AssetError where it is not installed."""
     try:
         with warnings.catch_warnings():
             # its dependencies have invalid escapes and `is` with literals: reported on the first import
@@ -133,7 +134,8 @@ def _generator() -> Any:
     return reasoning_gym
 
 
-def _row(item: Mapping[str, Any], template: int) -> dict[str, Any]:
+def row_of(item: Mapping[str, Any], template: int) -> dict[str, Any]:
+    """A generated item as a row."""
     solution = item["metadata"]["answer_cot"].rpartition("####")[0].rstrip()
     question = item["question"].removesuffix(BARE_NUMBER_REQUEST)
     return {"question": question, "answer": f"{solution}\n#### {gold_of(item)}", "template": template}

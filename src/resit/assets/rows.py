@@ -11,9 +11,14 @@ from resit.assets.catalogue import Dataset, datasets, meant
 from resit.assets.fetch import mirror_folder
 from resit.assets.formats import Row
 from resit.assets.pinned import load_pinned
-from resit.assets.splits import GSM_FRESH, LoadedSplit, Wanted, in_folder, of_format, on_hub
+from resit.assets.splits import GSM_FRESH, GSM_TEMPLATES, LoadedSplit, Wanted, in_folder, of_format, on_hub
 from resit.errors import UsageError
 
+GENERATED: Mapping[str, tuple[str, ...]] = {
+    GSM_FRESH: ("seed", "size", "train_size"),
+    GSM_TEMPLATES: ("seed", "variants"),
+}
+"""Data sets that are made on this machine, and the options of each."""
 FORMATS = ("json", "csv", "text", "parquet", "arrow")
 """`dataset_path` values that name a format; `data_files` then names the files."""
 READER_OPTIONS = frozenset({"field", "delimiter", "sep", "column_names", "names", "encoding", "sample_by"})
@@ -41,8 +46,9 @@ def load(
     configuration or option that does not exist.
     """
     reading = {key: value for key, value in options.items() if key not in HARMLESS}
-    if dataset_path in (GSM_FRESH, GSM_FRESH.partition("/")[2]):
-        return _generated(dataset_name, split, reading)
+    name = dataset_path if "/" in dataset_path else f"resit/{dataset_path}"
+    if name in GENERATED:
+        return _generated(name, dataset_name, split, reading)
     unknown = set(reading) - READER_OPTIONS
     if unknown:
         raise UsageError(
@@ -67,19 +73,24 @@ def dataset_identity(
     return load(dataset_path, dataset_name, split, **options).identity
 
 
-def _generated(config: str | None, split: str, options: Mapping[str, Any]) -> LoadedSplit:
+def _generated(name: str, config: str | None, split: str, options: Mapping[str, Any]) -> LoadedSplit:
     if config not in (None, "default"):
-        raise UsageError(f"{GSM_FRESH} has no configuration {config!r}", "leave out dataset_name")
-    unknown = set(options) - {"seed", "size", "train_size"}
+        raise UsageError(f"{name} has no configuration {config!r}", "leave out dataset_name")
+    known = GENERATED[name]
+    unknown = set(options) - set(known)
     if unknown:
         raise UsageError(
-            f"{GSM_FRESH}: unknown option {', '.join(sorted(unknown))}",
-            "known are seed, size, train_size",
+            f"{name}: unknown option {', '.join(sorted(unknown))}", f"known are {', '.join(known)}"
         )
-    from resit.assets import fresh
+    if name == GSM_FRESH:
+        from resit.assets import fresh
 
-    made = fresh.generate(split, **options)
-    found = Wanted(GSM_FRESH, None, split).loaded(made.rows, "generated", "every gold answer", **made.made_by)
+        made = fresh.generate(split, **options)
+    else:
+        from resit.assets import templates
+
+        made = templates.generate(split, lambda: rows("openai/gsm8k", "main", "test"), **options)
+    found = Wanted(name, None, split).loaded(made.rows, "generated", "every gold answer", **made.made_by)
     return replace(found, dropped=made.dropped)
 
 

@@ -17,6 +17,8 @@ from resit.errors import AssetError, UsageError
 
 GSM_FRESH = "resit/gsm_fresh"
 """What a task's `dataset_path` calls the problems that `resit.assets.fresh` generates."""
+GSM_TEMPLATES = "resit/gsm_templates"
+"""The same for GSM8K's questions and their variants (`resit.assets.templates`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _OF_FORM = {
         *("z_column", "gap_column", "correlate", "margin", *_ALWAYS),
     ),
     "--versus": ("versus", *_OF_RUNS),
+    "--by": ("by", "margin", *_OF_RUNS),
     "run folders": ("margin", "correlate", *_OF_RUNS),
 }
 """The options that each form of the command heeds."""
@@ -52,6 +53,13 @@ def gap(
         float | None,
         typer.Option(
             help="Test that the gap is smaller than this fraction (0.05 is 5 points), by two one-sided tests."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Pair questions that share this field of their documents, such as template.",
         ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
@@ -89,8 +97,8 @@ def gap(
 ) -> None:
     """Say how large the gap is, how sure that is, and what the design could see at all.
 
-    The gap is the seen set's score less the fresh set's, in points (hundredths); the questions differ, so
-    nothing is paired.
+    The gap is the seen set's score less the fresh set's, in points (hundredths). The questions differ, so
+    nothing is paired, unless both sets descend from the same templates and --by names the field that says so.
     """
     from resit.cli import options, statistics
     from resit.errors import UsageError
@@ -98,7 +106,8 @@ def gap(
     forms = [bool(runs), counts is not None, csv is not None]
     if sum(forms) != 1:
         raise UsageError("expected run folders, or --counts, or --csv, and one of them only", EXAMPLE)
-    form = "--counts" if counts else "--csv" if csv else "--versus" if versus else "run folders"
+    named = (("--counts", counts), ("--csv", csv), ("--versus", versus), ("--by", by))
+    form = next((name for name, value in named if value), "run folders")
     options.refuse_others(
         context, f"has no effect with {form}", "resit gap --help says what each form takes", *_OF_FORM[form]
     )
@@ -118,6 +127,23 @@ def gap(
             first, second, (seen_task, fresh_task), rule, confidence, across_protocols=across_protocols
         )
         _show_difference(found, as_json)
+    elif by:
+        from resit.reports.paired_gaps import paired_gap_of_runs
+
+        if not runs or len(runs) > 2:
+            raise UsageError("--by expects SEEN and FRESH run folders, or one that holds both tasks", EXAMPLE)
+        paired = paired_gap_of_runs(
+            runs[0],
+            runs[-1],
+            by,
+            seen_task,
+            fresh_task,
+            rule=rule,
+            confidence=confidence,
+            margin=margin,
+            across_protocols=across_protocols,
+        )
+        _show_gap(paired, as_json)
     else:
         found_gap = gap_league.gap_of_paths(
             runs or [],

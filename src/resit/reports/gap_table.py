@@ -58,6 +58,9 @@ def gap_lines(gap: Gap) -> Iterator[str]:
     """Sentences: the verdict, equivalence where a margin was declared, and what limits both."""
     result = gap.result
     yield gap.verdict
+    if gap.paired_by:
+        left = f"; {gap.unpaired_groups} on one side only are left out" if gap.unpaired_groups else ""
+        yield f"Paired by {gap.paired_by}: {result.n_first} pairs{left}."
     one_sided = p_text(result.p_greater)
     yield f"One-sided, of a higher score on {gap.seen}: {one_sided}; interval: {result.method}."
     if result.distinguishable:

@@ -44,6 +44,10 @@ class Gap:
     """Samples of both sides that errored or are missing."""
     shared_questions: int = 0
     """Questions on both sides: a gap should have none, and an unpaired test wastes them."""
+    paired_by: str = ""
+    """The documents' field whose values are the pairs; empty: nothing is paired."""
+    unpaired_groups: int = 0
+    """Values of that field that only one side has; left out."""
 
     @property
     def verdict(self) -> str:
@@ -74,6 +78,8 @@ class Gap:
             "unmeasured": self.unmeasured,
             "shared_questions": self.shared_questions,
         }
+        if self.paired_by:
+            flat |= {"paired_by": self.paired_by, "unpaired_groups": self.unpaired_groups}
         if self.equivalence:
             flat["equivalence"] = {
                 **asdict(self.equivalence),
