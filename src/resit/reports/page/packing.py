@@ -71,8 +71,9 @@ class Packed:
         if self.texts < self.of:
             words.append(
                 f"This file holds {self.texts} of {self.of} texts: of each question and run at most "
-                f"{self.cap}, first one for each answer, the most frequent first; questions on which runs or rules differ "
-                "come before wrong ones, these before right ones. Counts and votes are of all samples."
+                f"{self.cap}, first one for each answer, the most frequent first; questions on which runs or "
+                "rules differ come before wrong ones, these before right ones. Counts and votes are of all "
+                "samples."
             )
         if self.without_leads:
             words.append(

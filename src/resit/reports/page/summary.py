@@ -13,7 +13,7 @@ from resit.reports.claims import TaskScores, read_task
 from resit.reports.comparison import Comparison, Method, compare_scores
 from resit.reports.comparison_table import comparison_lines
 from resit.reports.gap_table import gap_lines
-from resit.reports.gaps import Gap, gap_of_runs
+from resit.reports.gaps import Gap, gap_of_scores
 from resit.reports.page import drawing
 from resit.reports.page.data import (
     ComparisonEntry,
@@ -34,6 +34,8 @@ from resit.stats import holm
 
 Pair = tuple[str, str]
 """A seen and a fresh task."""
+RULE = "robust"
+"""The rule by which gaps are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class _Page:
 
     def _gap(self, seen: ScoredRun, fresh: ScoredRun, seen_task: str, fresh_task: str) -> list[Gap]:
         try:
-            return [gap_of_runs(seen.source.path, fresh.source.path, seen_task, fresh_task)]
+            return [gap_of_scores(seen.scores(seen_task, RULE), fresh.scores(fresh_task, RULE))]
         except ResitError as error:
             self.notes.append(f"no gap between {seen_task} and {fresh_task}: {error}")
             return []
