@@ -136,7 +136,7 @@ class TaskListing:
         side = self.sides[run]
         rules = [side.rule(name) for name in side.snapshot.rules.get(self.task, ())]
         return Side(
-            samples=int(side.samples[number]),
+            samples=int(side.measured[number]),
             errored=int(side.errored[number]),
             truncated=int(side.truncated[number]),
             disagree=int(side.disagree[number]),

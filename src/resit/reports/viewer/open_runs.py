@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,8 +26,12 @@ from resit.reports.viewer.workshop import Workshop
 GRADED_AT_ONCE = 512
 """Samples that go to the workshop together."""
 GRADING_SECONDS, SHOWING_SECONDS = 30.0, 10.0
+PATIENCE = 10.0
+"""Seconds after which grading stops when nobody looks at the run any more."""
+READ_SECONDS = 0.5
 MOST_TEXT = 32 << 20
 """Bytes of a question's samples that are shown; of what goes beyond only the verdicts."""
+_PARTS = frozenset({"headline", "questions", "samples", "rules"})
 _SHARED_BY = 64
 """Prompts that are compared for what all of a task begin with."""
 
@@ -40,10 +45,11 @@ class OpenRun:
     grading_problem: str = ""
     """Why samples that are not scored are not graded here."""
     _sides: Sides | None = None
-    _record: tuple[Any, Mapping[str, Any]] | None = None
+    _objects: dict[str, tuple[Any, Mapping[str, Any]]] = field(default_factory=dict)
     _shared: dict[str, tuple[int, SharedBeginning]] = field(default_factory=dict)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     """Held while samples are graded."""
+    _asked: float = 0.0
 
     def __post_init__(self) -> None:
         """Nothing is read yet."""
@@ -67,13 +73,27 @@ class OpenRun:
 
     def record(self) -> Mapping[str, Any]:
         """What `run.json` says; empty where there is none or it is damaged."""
+        return self._object("run.json")
+
+    def results(self) -> Mapping[str, Any]:
+        """What `results.json` says; empty where there is none or it is not what `resit score` writes."""
+        results = self._object("results.json")
+        tasks = _mapping(_mapping(results.get("resit")).get("tasks"))
+        whole = isinstance(results.get("results"), Mapping) and all(
+            isinstance(about, Mapping) and about.keys() >= _PARTS for about in tasks.values()
+        )
+        return results if whole else {}
+
+    def _object(self, name: str) -> Mapping[str, Any]:
+        """A file's object, read again when the file changed."""
         try:
-            file = self.found.files.open("run.json")
+            file = self.found.files.open(name)
             status = file.status()
             stamp = status.st_ino, status.st_size, status.st_mtime_ns
-            if self._record is None or self._record[0] != stamp:
-                self._record = stamp, _mapping(jsonl.decode(file.read(0, MOST_BYTES)))
-            return self._record[1]
+            known = self._objects.get(name)
+            if known is None or known[0] != stamp:
+                known = self._objects[name] = stamp, jsonl.decode(file.read(0, MOST_BYTES))
+            return known[1]
         except (OSError, ResitError, ValueError, RecursionError):
             return {}
 
@@ -101,16 +121,22 @@ class OpenRun:
             shared = self._shared[task] = len(taken.tasks), _shared_of(taken, task)
         return prompt_text(question, shared[1])
 
-    def grade_some(self, workshop: Workshop, rules_of: RulesOf) -> int:
-        """Grade a lot of the samples that have no verdicts; how many there were. One caller at a time."""
-        if self.grading_problem or not self._busy.acquire(blocking=False):
-            return 0
+    def grade(self, workshop: Workshop, rules_of: RulesOf) -> None:
+        """Begin to grade the samples that have no verdicts, unless that goes on already."""
+        self._asked = time.monotonic()
+        if self._busy.acquire(blocking=False):
+            threading.Thread(target=self._grade_all, args=(workshop, rules_of), daemon=True).start()
+
+    def _grade_all(self, workshop: Workshop, rules_of: RulesOf) -> None:
+        """Lot by lot, until none is owed or nobody looks any more."""
         try:
-            taken = self.sides(0).snapshot
-            owed = np.nonzero(~taken.scored & ~taken.errored & (taken.place >= 0))[0]
-            if taken.read < 1 or not len(owed):
-                return 0
-            return self._grade(taken, owed, workshop, rules_of)
+            while not self.grading_problem and time.monotonic() - self._asked < PATIENCE:
+                taken = self.sides(READ_SECONDS).snapshot
+                owed = np.nonzero(~taken.scored & ~taken.errored & (taken.place >= 0))[0]
+                if taken.read == 1 and not (len(owed) and self._grade(taken, owed, workshop, rules_of)):
+                    return
+        except ResitError:
+            return  # the run is gone: whoever looks at it is told
         finally:
             self._busy.release()
 

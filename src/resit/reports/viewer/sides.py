@@ -36,22 +36,25 @@ class Sides:
 
     snapshot: Snapshot
     samples: Array = field(init=False)
-    """Samples that are not errored."""
+    """Samples on file that are not errored."""
+    measured: Array = field(init=False)
+    """Those of them whose verdicts are known."""
     errored: Array = field(init=False)
     truncated: Array = field(init=False)
     disagree: Array = field(init=False)
     """Samples that some rules count as right and others as wrong."""
     length: Array = field(init=False)
     """Mean characters of a response."""
-    _order: Array = field(init=False)
+    order: Array = field(init=False)
     """Rows by question and repeat."""
     _rules: dict[str, RuleSides] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Count what no rule is needed for."""
         taken = self.snapshot
-        self._order = np.lexsort((taken.repeat, taken.question))
+        self.order = np.lexsort((taken.repeat, taken.question))
         self.samples = self._count(~taken.errored)
+        self.measured = self._count(~taken.errored & taken.scored)
         self.errored = self._count(taken.errored)
         self.truncated = self._count(taken.truncated & ~taken.errored)
         self.disagree = self._count(_disagreeing(taken))
@@ -90,7 +93,7 @@ class Sides:
     def _elected(self, answers: Array, judged: Array) -> tuple[Array, Array]:
         """By question, the number of the answer with most votes, and its votes."""
         taken = self.snapshot
-        rows = self._order[judged[self._order]]
+        rows = self.order[judged[self.order]]
         question, given = taken.question[rows].astype(np.int64), answers[rows]
         pair = question << 32 | given
         _, first, votes = np.unique(pair, return_index=True, return_counts=True)
