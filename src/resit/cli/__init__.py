@@ -17,11 +17,14 @@ from resit.cli import (
     gate,
     grade,
     imports,
+    merge,
     power,
     prompts,
+    report,
     run,
     score,
     tasks,
+    view,
 )
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
@@ -40,7 +43,24 @@ app = typer.Typer(
         "token_normalize_func": lambda token: token.replace("_", "-"),
     },
 )
-for verb in (run, score, grade, prompts, tasks, compare, gap, power, gate, data, doctor, imports, export):
+for verb in (
+    run,
+    score,
+    grade,
+    prompts,
+    tasks,
+    compare,
+    gap,
+    power,
+    gate,
+    data,
+    doctor,
+    imports,
+    export,
+    merge,
+    report,
+    view,
+):
     verb.register(app)
 
 

@@ -67,6 +67,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on stan
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(name="run", short_help="Generate what tasks ask of a model; score it.", epilog=EXAMPLE)(run)
+Executor = Annotated[
+    str, typer.Option("--executor", help="local: the model is in this process; ray: in Ray's workers.")
+]
+Address = Annotated[
+    str, typer.Option("--address", help="Ray's cluster; else RAY_ADDRESS, or a Ray of our own.")
+]
+Workers = Annotated[int | None, typer.Option("--workers", help="How many workers hold the model.")]
+Resources = Annotated[
+    str, typer.Option("--resources", help="What each worker takes: gpu=1,cpu=4 or names of the cluster's.")
+]
+ShardOption = Annotated[
+    str, typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts; `resit merge` joins them.")
+]
 
 
 def run(
@@ -95,12 +108,20 @@ def run(
     Each finished sample is on disk at once. The same command again continues where the last one
     stopped; a larger --limit, more --repeats or another task reuse what is there.
     """
+    executor: Executor = "local",
+    address: Address = "",
+    workers: Workers = None,
+    resources: Resources = "",
+    shard: ShardOption = "",
     from resit.cli import options
 
     if config is not None:
         from resit.cli.study import run_study
 
         options.refuse_others(
+
+    Many machines: --executor ray --address HOST:6379 --workers 16 --resources gpu=1, or without Ray a
+    --shard I/N on each and `resit merge` (docs/scaling.md).
             context,
             "has no effect: a study takes its settings from its file",
             "write it there; only --output-path and --json go with a file",
@@ -118,6 +139,7 @@ def run(
         seed=sampling_seed,
         fewshot_seed=fewshot_seed,
         num_fewshot=num_fewshot,
+    from resit.runs.shards import Shard
         gen_kwargs=options.settings("--gen-kwargs", gen_kwargs),
         chat=chat_options(apply_chat_template, multiturn),
         system_instruction=system_instruction,
@@ -138,3 +160,5 @@ def run(
             as_json=as_json,
         )
     )
+            cluster=options.cluster(executor, address, workers, options.settings("--resources", resources)),
+            shard=Shard.parsed(shard) if shard else None,

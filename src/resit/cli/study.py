@@ -14,6 +14,7 @@ import typer
 
 from resit import jsonl
 from resit.cli.launch import Job, exit_status, perform
+from resit.cli.options import cluster as cluster_option
 from resit.cli.scoring import console_of_output, judge
 from resit.errors import DONE, INTERRUPTED, UNEXPECTED, ResitError, UsageError
 from resit.models import Encoding, Model, Setup, create, kinds, parse_model_args
@@ -23,6 +24,7 @@ from resit.reports.study_table import study_notes, study_table
 from resit.runs.execute import Outcome
 from resit.runs.plan import Settings
 from resit.runs.progress import ConsoleObserver
+from resit.runs.ray_executor import Cluster, ray_fleet, recipe_of
 from resit.runs.secrets import Secrets
 from resit.runs.study import Cell, ModelEntry, RunSettings, cells, read_study
 from resit.stats import wilson_interval
@@ -82,6 +84,7 @@ def _check(path: Path, planned: Iterable[Cell]) -> None:
                 f"the kinds are {', '.join(kinds())}",
             )
         _settings(cell.settings)
+        _cluster(cell.settings)
 
 
 def _arguments(model: ModelEntry) -> dict[str, Any]:
@@ -167,6 +170,10 @@ def _job(cell: Cell, desk: _ModelDesk, secrets: Secrets, folder: Path) -> Job:
     )
 
 
+def _cluster(settings: RunSettings) -> Cluster | None:
+    return cluster_option(settings.executor, settings.address or "", settings.workers, settings.resources)
+
+
 def _concurrency(settings: RunSettings) -> int | None:
     return None if settings.batch_size == "auto" else settings.batch_size
 
@@ -191,15 +198,19 @@ class _ModelDesk:
     def __init__(self, arguments: Mapping[str, dict[str, Any]], secrets: Secrets) -> None:
         self.arguments = arguments
         self._secrets = secrets
-        self._open: tuple[tuple[str, int | None], DiscreetModel] | None = None
+        self._open: tuple[tuple[Any, ...], DiscreetModel] | None = None
 
     def model(self, cell: Cell, setup: Setup) -> Model:
         """The cell's model, the one that is open if it is the same."""
-        key = (cell.model.name, setup.concurrency)
+        cluster = _cluster(cell.settings)
+        key = (cell.model.name, setup.concurrency, cluster)
         if self._open is None or self._open[0] != key:
             self.close()
             model = create(cell.model.model, self.arguments[cell.model.name], setup)
             self._open = (key, DiscreetModel(model, self._secrets))
+            if cluster is not None:
+                recipe = recipe_of(cell.model.model, _arguments(cell.model), setup, expand=True)
+                model = ray_fleet(model, recipe, cluster, setup)
         return self._open[1]
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from resit.errors import UsageError
 from resit.jsonl import cannot_write
 from resit.models import Model
+from resit.models.calculating import generations
 from resit.records import Generation, Question
 from resit.runs.folder import RunFolder
 from resit.runs.identity import check_same
@@ -21,6 +22,7 @@ from resit.runs.journal import AppendFile, JournalIndex, to_line
 from resit.runs.lock import FolderLock
 from resit.runs.plan import Desk, Plan
 from resit.runs.record import run_record
+from resit.runs.shards import check_shard
 
 
 class Observer(Protocol):
@@ -59,11 +61,16 @@ def run(plan: Plan, model: Model, path: Path, observer: Observer, about: Mapping
     Raises IdentityMismatch, UsageError (another writer) and what the model raises; finished
     samples stay on file in every case.
     """
+    if plan.shard is not None and not plan.samples:
+        raise UsageError(
+            f"shard {plan.shard} has no question", "make no more shards than there are questions"
+        )
     folder = RunFolder(path)
     recorded = folder.record()
     identity = plan.identity()
     if recorded is not None:
         check_same(str(path), recorded["identity"], identity)
+        check_shard(str(path), recorded, plan.shard)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -114,7 +121,7 @@ def _reused(plan: Plan, index: JournalIndex) -> int:
     """Samples of the plan that are on file; those beyond a lowered limit are not counted."""
     reused = 0
     for task in plan.tasks:
-        for document in task.task.documents()[: task.planned]:
+        for document in task.documents_asked():
             finished = index.finished(task.task.name, document.doc_hash)
             reused += sum(repeat < task.repeats for repeat in finished)
     return reused

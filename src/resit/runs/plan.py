@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from resit.errors import IdentityMismatch, UsageError
 from resit.prompts import ChatOptions, prompt_sha256, questions
 from resit.prompts.asking import limited
-from resit.records import Question, Request, Sampling
+from resit.records import Document, Question, Request, Sampling
 from resit.runs.folder import RunFolder, question_to
 from resit.runs.identity import FORMAT, normalised, sample_seed
 from resit.runs.journal import AppendFile, JournalIndex
+from resit.runs.shards import Shard
 from resit.tasks import Task, protocol
 
 DEFAULT_SEED = 1234
@@ -48,7 +50,18 @@ class TaskPlan:
     documents: int
     """Questions in the whole split."""
     planned: int
-    """Questions that this run asks."""
+    """Questions that this run asks; of a shard, that all shards ask together."""
+    shard: Shard | None = None
+
+    def documents_asked(self) -> Sequence[Document]:
+        """The documents that are asked, in order."""
+        chosen = self.task.documents()[: self.planned]
+        return chosen if self.shard is None else self.shard.of(chosen)
+
+    @property
+    def asked(self) -> int:
+        """How many documents are asked."""
+        return len(range(self.planned) if self.shard is None else self.shard.of(range(self.planned)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +73,10 @@ class Plan:
     tasks: tuple[TaskPlan, ...]
 
     @property
+    shard: Shard | None = None
     def samples(self) -> int:
         """Samples of the finished run."""
-        return sum(task.planned * task.repeats for task in self.tasks)
+        return sum(task.asked * task.repeats for task in self.tasks)
 
     def identity(self) -> dict[str, Any]:
         """All that changes what is generated, as `run.json` keeps it; scheduling is no part of it."""
@@ -91,9 +105,12 @@ class Plan:
         return {plan.task.name: {**_protocol(plan, settings), **shared} for plan in self.tasks}
 
 
-def make_plan(model: Mapping[str, Any], tasks: list[Task], settings: Settings) -> Plan:
+def make_plan(
+    model: Mapping[str, Any], tasks: list[Task], settings: Settings, shard: Shard | None = None
+) -> Plan:
     """The plan for a model's identity, tasks and options; loads the tasks' documents."""
-    return Plan(model, settings, tuple(_task_plan(_overridden(task, settings), settings) for task in tasks))
+    plans = (_task_plan(_overridden(task, settings), settings) for task in tasks)
+    return Plan(model, settings, tuple(replace(plan, shard=shard) for plan in plans), shard)
 
 
 def _protocol(plan: TaskPlan, settings: Settings) -> dict[str, Any]:
@@ -169,7 +186,7 @@ class Desk:
 
     def _questions(self, plan: TaskPlan) -> Iterator[Question]:
         settings = self._plan.settings
-        return questions(
+        whole = questions(
             plan.task,
             seed=settings.fewshot_seed,
             chat=settings.chat,
@@ -190,3 +207,5 @@ class Desk:
                 f"{question.document.doc_id}: sha256 {known}, now {line['prompt_sha256']}",
                 "the task's code or data changed since; give this run another --output-path",
             )
+        shard = plan.shard
+        return whole if shard is None else islice(whole, shard.index - 1, None, shard.count)

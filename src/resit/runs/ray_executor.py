@@ -17,9 +17,10 @@ from typing import Any
 
 from resit.errors import ResitError, UsageError
 from resit.models import LoadableModel, Model, Setup, create
+from resit.runs.describe import secret_names
 from resit.runs.fleet import UNIT, Delivered, Event, Failed, Fleet, Lost, Placed, Started
 from resit.runs.parcels import pack_requests, pack_samples, unpack_requests, unpack_samples
-from resit.runs.secrets import Secrets
+from resit.runs.secrets import REFERENCE, Secrets
 from resit.runs.station import Delivery, Order, Station
 
 LEAVE_SECONDS = 10.0
@@ -77,6 +78,17 @@ class Cluster:
         wanted = {"cpu": min(1.0, math.floor(share * 1e4) / 1e4), **self.resources}
         known = {_NAMES[name]: amount for name, amount in wanted.items() if name in _NAMES}
         return {**known, "resources": {k: v for k, v in wanted.items() if k not in _NAMES}}
+
+
+def recipe_of(kind: str, args: Mapping[str, Any], setup: Setup, expand: bool = False) -> Recipe:
+    """How workers make the model. Raises UsageError for a secret that would travel to them in the open."""
+    plain = [name for name in secret_names(args) if not (expand and REFERENCE.search(repr(args[name])))]
+    if plain:
+        raise UsageError(
+            f"model_args: {plain[0]} would travel to the workers as plain text",
+            "set an environment variable on every node and write ${NAME} in a study (docs/config.md)",
+        )
+    return Recipe(kind, args, expand, setup.concurrency, setup.debug, os.getcwd())
 
 
 def ray_fleet(model: Model, recipe: Recipe, cluster: Cluster, setup: Setup) -> Fleet:

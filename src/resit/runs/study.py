@@ -55,6 +55,16 @@ class RunSettings(BaseModel):
     max_error_share: float = Field(
         default=0.01, ge=0, le=1, description="share of errored samples above which a run counts as failed"
     )
+    executor: Literal["local", "ray"] = Field(
+        default="local", description="ray: the model is in Ray's workers (docs/scaling.md)"
+    )
+    address: str | None = Field(
+        default=None, description="Ray's cluster; else RAY_ADDRESS, or a Ray of our own"
+    )
+    workers: int | None = Field(default=None, ge=1, description="how many workers hold the model")
+    resources: dict[str, float] = Field(
+        default={}, description="what each worker takes, such as {gpu: 1, cpu: 4}"
+    )
 
 
 class ModelEntry(RunSettings):
