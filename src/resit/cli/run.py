@@ -61,12 +61,6 @@ MaxErrorShare = Annotated[
 TrustTaskCode = Annotated[
     bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command(name="run", short_help="Generate what tasks ask of a model; score it.", epilog=EXAMPLE)(run)
 Executor = Annotated[
     str, typer.Option("--executor", help="local: the model is in this process; ray: in Ray's workers.")
 ]
@@ -80,6 +74,12 @@ Resources = Annotated[
 ShardOption = Annotated[
     str, typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts; `resit merge` joins them.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="run", short_help="Generate what tasks ask of a model; score it.", epilog=EXAMPLE)(run)
 
 
 def run(
@@ -101,27 +101,27 @@ def run(
     output_path: OutputPath = None,
     max_error_share: MaxErrorShare = 0.01,
     trust_task_code: TrustTaskCode = False,
+    executor: Executor = "local",
+    address: Address = "",
+    workers: Workers = None,
+    resources: Resources = "",
+    shard: ShardOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Generate what the tasks ask of a model, and score it.
 
     Each finished sample is on disk at once. The same command again continues where the last one
     stopped; a larger --limit, more --repeats or another task reuse what is there.
+
+    Many machines: --executor ray --address HOST:6379 --workers 16 --resources gpu=1, or without Ray a
+    --shard I/N on each and `resit merge` (docs/scaling.md).
     """
-    executor: Executor = "local",
-    address: Address = "",
-    workers: Workers = None,
-    resources: Resources = "",
-    shard: ShardOption = "",
     from resit.cli import options
 
     if config is not None:
         from resit.cli.study import run_study
 
         options.refuse_others(
-
-    Many machines: --executor ray --address HOST:6379 --workers 16 --resources gpu=1, or without Ray a
-    --shard I/N on each and `resit merge` (docs/scaling.md).
             context,
             "has no effect: a study takes its settings from its file",
             "write it there; only --output-path and --json go with a file",
@@ -132,6 +132,7 @@ def run(
     from resit.cli.launch import Launch, launch
     from resit.prompts import chat_options
     from resit.runs.plan import Settings
+    from resit.runs.shards import Shard
 
     sampling_seed, fewshot_seed = options.seeds(seed)
     multiturn = options.boolean("--fewshot-as-multiturn", fewshot_as_multiturn)
@@ -139,7 +140,6 @@ def run(
         seed=sampling_seed,
         fewshot_seed=fewshot_seed,
         num_fewshot=num_fewshot,
-    from resit.runs.shards import Shard
         gen_kwargs=options.settings("--gen-kwargs", gen_kwargs),
         chat=chat_options(apply_chat_template, multiturn),
         system_instruction=system_instruction,
@@ -158,7 +158,7 @@ def run(
             max_error_share=max_error_share,
             trust_task_code=trust_task_code,
             as_json=as_json,
-        )
-    )
             cluster=options.cluster(executor, address, workers, options.settings("--resources", resources)),
             shard=Shard.parsed(shard) if shard else None,
+        )
+    )

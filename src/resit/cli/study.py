@@ -207,10 +207,10 @@ class _ModelDesk:
         if self._open is None or self._open[0] != key:
             self.close()
             model = create(cell.model.model, self.arguments[cell.model.name], setup)
-            self._open = (key, DiscreetModel(model, self._secrets))
             if cluster is not None:
                 recipe = recipe_of(cell.model.model, _arguments(cell.model), setup, expand=True)
                 model = ray_fleet(model, recipe, cluster, setup)
+            self._open = (key, DiscreetModel(model, self._secrets))
         return self._open[1]
 
     def close(self) -> None:

@@ -71,9 +71,9 @@ class Plan:
     model: Mapping[str, Any]
     settings: Settings
     tasks: tuple[TaskPlan, ...]
+    shard: Shard | None = None
 
     @property
-    shard: Shard | None = None
     def samples(self) -> int:
         """Samples of the finished run."""
         return sum(task.asked * task.repeats for task in self.tasks)
@@ -193,6 +193,8 @@ class Desk:
             system_instruction=settings.system_instruction,
             limit=plan.planned,
         )
+        shard = plan.shard
+        return whole if shard is None else islice(whole, shard.index - 1, None, shard.count)
 
     def _record(self, question: Question) -> None:
         key = (question.task, question.document.doc_hash)
@@ -207,5 +209,3 @@ class Desk:
                 f"{question.document.doc_id}: sha256 {known}, now {line['prompt_sha256']}",
                 "the task's code or data changed since; give this run another --output-path",
             )
-        shard = plan.shard
-        return whole if shard is None else islice(whole, shard.index - 1, None, shard.count)

@@ -52,9 +52,6 @@ class RunSettings(BaseModel):
     batch_size: int | Literal["auto"] = Field(
         default="auto", description="samples in flight; changes the speed only"
     )
-    max_error_share: float = Field(
-        default=0.01, ge=0, le=1, description="share of errored samples above which a run counts as failed"
-    )
     executor: Literal["local", "ray"] = Field(
         default="local", description="ray: the model is in Ray's workers (docs/scaling.md)"
     )
@@ -64,6 +61,9 @@ class RunSettings(BaseModel):
     workers: int | None = Field(default=None, ge=1, description="how many workers hold the model")
     resources: dict[str, float] = Field(
         default={}, description="what each worker takes, such as {gpu: 1, cpu: 4}"
+    )
+    max_error_share: float = Field(
+        default=0.01, ge=0, le=1, description="share of errored samples above which a run counts as failed"
     )
 
 
