@@ -14,6 +14,7 @@ import pytest
 from resit import grading
 from resit.errors import UsageError
 from resit.grading import RULES, Policy, grade, grade_many, make_policy
+from resit.grading.rules import RECALL_RULES
 
 
 def test_the_public_surface_is_sorted_and_complete() -> None:
@@ -34,10 +35,16 @@ def test_importing_it_loads_no_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("rule", [name for name in RULES if name != "math"])
+@pytest.mark.parametrize("rule", [name for name in RULES if name not in ("math", *RECALL_RULES)])
 def test_every_rule_answers_under_its_own_name(rule: str) -> None:
     verdict = grade("The final answer is 18. The answer is 18.\n#### 18", "18", rule)
     assert (verdict.rule, verdict.extracted, verdict.correct) == (rule, verdict.extracted, 1.0)
+
+
+@pytest.mark.parametrize("rule", RECALL_RULES)
+def test_a_rule_of_recall_wants_the_text_itself(rule: str) -> None:
+    assert grade("18 and more", "18", rule).correct == 1
+    assert grade("The answer is 18.", "18", rule).correct == 0
 
 
 @pytest.mark.parametrize("rule", [name for name in RULES if name != "math"])

@@ -5,11 +5,8 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from resit.probes.order import order_test, shards
-from resit.probes.recall import halves, recall
 from resit.probes.signals import SIGNALS, Reading
 from resit.records import TokenLikelihoods
 
@@ -40,33 +37,6 @@ def test_what_cannot_be_computed_is_none() -> None:
     plain = Reading(TEXT, TokenLikelihoods("k", ("t",), (-1.0,), (True,)))
     assert SIGNALS["min_k_plus_plus"](plain) is None
     assert SIGNALS["reference_ratio"](plain) is None
-
-
-@given(st.text(alphabet="ab \n", min_size=1))
-def test_halves_make_up_the_text(text: str) -> None:
-    cut = halves(text)
-    if cut is None:
-        assert " " not in text.strip()[1:-1] or not text.strip()
-        return
-    assert cut.first + cut.second == text
-    assert cut.first
-    assert cut.second.strip()
-    assert cut.second[0].isspace()
-
-
-@pytest.mark.parametrize(
-    ("continuation", "exact", "rouge"),
-    [
-        (" has nine pens.", True, 1.0),
-        (" HAS nine pens. And more words", True, 1.0),
-        (" has ten pens.", False, 3 / 4),
-        ("", False, 0.0),
-        ("nine", False, 2 * 1 / (1 + 4)),
-    ],
-)
-def test_recall(continuation: str, exact: bool, rouge: float) -> None:
-    found = recall(continuation, " has nine pens.")
-    assert (found.exact, found.rouge_l) == (exact, pytest.approx(rouge))
 
 
 def test_shards_are_neighbours_and_their_shuffles_never_the_published_order() -> None:

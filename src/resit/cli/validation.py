@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Literal
 
 from resit.grading import Policy, make_policy, score_question, score_task
+from resit.grading.rules import RECALL_RULES
 from resit.prompts import checks
 from resit.records import Generation, Question, QuestionScore, ScoringRules, Verdict
 from resit.tasks import Task
@@ -131,7 +132,7 @@ def _check_golds(questions: Sequence[Question], rules: ScoringRules, found: Vali
 def _conclude(rule: str, proof: RuleProof, found: Validation, level: Level) -> None:
     if proof.unproved:
         found.add(level, f"{rule}: {_some(proof.unproved)}: the gold cannot be made to grade right")
-    if proof.bare and not proof.proved:
+    if proof.bare and not proof.proved and rule not in RECALL_RULES:
         found.add(level, f"{rule} reads no answer out of a sentence: it takes the bare answer only")
     if proof.fooled:
         found.add(level, f"{rule}: {_some(proof.fooled)}: an altered gold grades right")

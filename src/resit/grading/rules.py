@@ -47,8 +47,14 @@ RULES: Mapping[str, str] = {
     "scale": "resit.grading.legacy:scale",
     "deepseek_math": "resit.grading.deepseek_math:deepseek_math",
     "gsm8k": "resit.grading.legacy:gsm8k",
+    "recall_exact": "resit.grading.recall:recall_exact",
+    "recall_rouge_l": "resit.grading.recall:recall_rouge_l",
 }
 """Name to where the rule's function is; it is imported when it is first used."""
+
+
+RECALL_RULES = ("recall_exact", "recall_rouge_l")
+"""Rules that compare the whole continuation: they look for no answer in it."""
 
 
 @cache
