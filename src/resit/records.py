@@ -64,6 +64,8 @@ class Sampling:
     repetition_penalty: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Settings that Resit does not interpret, passed to the backend as they are."""
+    calculator: bool = False
+    """Results after `<<expression=` are put in by `resit.models.calculator`, not by the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,19 @@ class Request:
 
 FinishReason: TypeAlias = Literal["stop", "length", "error", "unknown"]
 """Why a text ended; `unknown` only for texts that others generated and did not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Text that the calculator, not the model, put into a sample."""
+
+    at: int
+    """Where in the sample's text it begins, in characters."""
+    text: str
+    expression: str
+    """What it is the result of."""
+    instead: str | None = None
+    """What the model had written in its place, as far as it is known and differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,10 @@ class Generation:
     error: str | None = None
     reasoning_tokens: int | None = None
     """How many of `completion_tokens` went into the reasoning."""
+    insertions: tuple[Insertion, ...] | None = None
+    """The calculator's results in the text, in order; None: it was not asked for."""
+    uncalculated: int | None = None
+    """Annotations that the calculator left to the model, because it cannot read them."""
 
 
 @dataclass(frozen=True, slots=True)

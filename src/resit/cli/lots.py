@@ -112,6 +112,7 @@ def grade_lot(lot: Lot) -> Share:
     share, lines = Share(lot.task), []
     for item in graded(lot):
         share.tally.add(item.score)
+        share.tally.calculator.add(item.generations)
         share.suspicions.add(item)
         lines.append(score_lines(item.score.samples))
     share.lines = b"".join(lines)

@@ -43,6 +43,12 @@ FewshotAsMultiturn = Annotated[
 SystemInstruction = Annotated[
     str | None, typer.Option("--system-instruction", help="Text before everything else.")
 ]
+Calculator = Annotated[
+    bool,
+    typer.Option(
+        "--calculator", help="Put in results after <<48/2= instead of the model (docs/calculator.md)."
+    ),
+]
 Seed = Annotated[
     str,
     typer.Option("--seed", help="For sampling and exemplars; of four, as lm-eval has them, the last."),
@@ -95,6 +101,7 @@ def run(
     apply_chat_template: ApplyChatTemplate = False,
     fewshot_as_multiturn: FewshotAsMultiturn = "",
     system_instruction: SystemInstruction = None,
+    calculator: Calculator = False,
     seed: Seed = "1234",
     include_path: IncludePath = None,
     batch_size: BatchSize = "auto",
@@ -145,6 +152,7 @@ def run(
         system_instruction=system_instruction,
         limit=options.limit(limit),
         repeats=repeats,
+        calculator=calculator,
     )
     launch(
         Launch(

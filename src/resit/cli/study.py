@@ -189,6 +189,7 @@ def _settings(settings: RunSettings) -> Settings:
         system_instruction=settings.system_instruction,
         limit=int(limit) if limit is not None and limit >= 1 and limit.is_integer() else limit,
         repeats=settings.repeats,
+        calculator=settings.calculator,
     )
 
 

@@ -34,6 +34,7 @@ def card(task: Task) -> dict[str, Any]:
             "max_tokens": sampling.max_tokens,
             "temperature": sampling.temperature,
             "stop": list(sampling.stop),
+            **({"calculator": True} if sampling.calculator else {}),
             **sampling.extra,
         },
         **_scoring(task),

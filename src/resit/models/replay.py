@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from resit import jsonl
 from resit.errors import AssetError, UsageError
+from resit.models.calculator import insertion_from
 from resit.models.protocol import JSON, Encoding, Setup, failed
 from resit.models.stops import cut
 from resit.records import Generation, Prompt, Request
@@ -45,6 +46,8 @@ def _answers(path: Path) -> Iterator[Generation]:
                 raise UsageError(f"{path}, line {line.number}: {line.problem}", "repair or remove the line")
             if line.value.get("error") is None:
                 known = {name: line.value[name] for name in line.value.keys() & _FIELDS}
+                if known.get("insertions") is not None:
+                    known["insertions"] = tuple(map(insertion_from, known["insertions"]))
                 yield Generation(**{"seed": 0, **known})
     except OSError as error:
         raise AssetError(

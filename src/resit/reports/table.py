@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from resit.reports.insertions import calculator_lines
 from resit.reports.repeats import repeat_lines
 
 
@@ -81,6 +82,7 @@ def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
     """What the columns mean, texts that were cut, and each task's warnings."""
     yield "* the score that the task is quoted by; Unread: samples in which the rule finds no answer"
     yield from repeat_lines(results)
+    yield from calculator_lines(results)
     for name, summary in results["resit"]["tasks"].items():
         samples, kinds = summary["samples"], {warning["kind"] for warning in summary["warnings"]}
         if samples["truncated"] and "truncated" not in kinds:

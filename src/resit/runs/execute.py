@@ -109,7 +109,7 @@ def _generate(plan: Plan, model: Model, folder: RunFolder, observer: Observer) -
 def _drain(outcome: Outcome, desk: Desk, model: Model, journal: AppendFile, observer: Observer) -> Outcome:
     generated = errored = 0
     with model, _interruptible(desk, observer):
-        for generation in model.generate(desk.requests()):
+        for generation in generations(model, desk.requests()):
             journal.append(to_line(generation))
             generated += 1
             errored += generation.error is not None

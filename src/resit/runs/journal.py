@@ -16,6 +16,7 @@ from typing import Any
 
 from resit import jsonl
 from resit.errors import ResitError
+from resit.models.calculator import insertion_from, insertion_to
 from resit.records import Generation
 
 SYNC_SECONDS = 5.0
@@ -78,7 +79,10 @@ class AppendFile:
 def to_line(generation: Generation) -> dict[str, Any]:
     """The journal's object for a sample; fields that are unknown are left out."""
     values = ((name, getattr(generation, name)) for name in _FIELDS)
-    return {name: value for name, value in values if value is not None}
+    line = {name: value for name, value in values if value is not None}
+    if generation.insertions is not None:
+        line["insertions"] = [insertion_to(insertion) for insertion in generation.insertions]
+    return line
 
 
 def from_line(value: dict[str, Any]) -> Generation:
@@ -89,6 +93,8 @@ def from_line(value: dict[str, Any]) -> Generation:
     check_line(value)
     if not value.keys() <= _KNOWN:
         value = {name: item for name, item in value.items() if name in _KNOWN}
+    if value.get("insertions") is not None:
+        value = {**value, "insertions": tuple(map(insertion_from, value["insertions"]))}
     return Generation(**value) if "seed" in value else Generation(seed=0, **value)
 
 

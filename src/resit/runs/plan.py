@@ -34,6 +34,8 @@ class Settings:
     """Questions per task: a number of them, or a share below 1."""
     repeats: int | None = None
     """Samples per question; None: as the task says."""
+    calculator: bool = False
+    """Results of `<<expression=` are put in for the model, whether or not the task says so."""
 
     def __post_init__(self) -> None:
         if self.repeats is not None and self.repeats < 1:
@@ -89,7 +91,7 @@ class Plan:
             "chat": None if settings.chat is None else asdict(settings.chat),
             "system_instruction": settings.system_instruction,
             "tasks": {
-                plan.task.name: _asked({**plan.task.identity(), "sampling": asdict(plan.sampling)})
+                plan.task.name: _asked({**plan.task.identity(), "sampling": _settings(plan.sampling)})
                 for plan in self.tasks
             },
         }
@@ -117,12 +119,24 @@ def _protocol(plan: TaskPlan, settings: Settings) -> dict[str, Any]:
     """The task's protocol with what the command line makes of its chat and its sampling."""
     chat = settings.chat or (ChatOptions() if plan.task.config.resit.chat else None)
     shown = None if chat is None else asdict(chat)
-    return _asked({**protocol(plan.task), "chat": shown, "sampling": asdict(plan.sampling)})
+    return _asked({**protocol(plan.task), "chat": shown, "sampling": _settings(plan.sampling)})
+
+
+def _settings(sampling: Sampling) -> dict[str, Any]:
+    """The sampling as identities hold it: what came later is in it only where it is used."""
+    settings = asdict(sampling)
+    if not sampling.calculator:
+        del settings["calculator"]
+    return settings
+
+
+_RESOLVED = ("calculator", "generation_kwargs", "repeats")
+"""What a task's file says and `sampling` settles, and the number of repeats, which may grow."""
 
 
 def _asked(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with the resolved sampling alone, and without the number of repeats, which may grow."""
-    kept = {key: value for key, value in record.items() if key not in ("generation_kwargs", "repeats")}
+    """The record with the resolved sampling alone, and without the number of repeats."""
+    kept = {key: value for key, value in record.items() if key not in _RESOLVED}
     return dict(normalised(kept))
 
 
@@ -135,9 +149,10 @@ def _overridden(task: Task, settings: Settings) -> Task:
 
 def _task_plan(task: Task, settings: Settings) -> TaskPlan:
     total = len(task.documents())
+    sampling = task.sampling(settings.gen_kwargs)
     return TaskPlan(
         task=task,
-        sampling=task.sampling(settings.gen_kwargs),
+        sampling=replace(sampling, calculator=True) if settings.calculator else sampling,
         repeats=settings.repeats or task.repeats,
         documents=total,
         planned=len(limited(task.documents(), settings.limit)),

@@ -45,6 +45,9 @@ class RunSettings(BaseModel):
     apply_chat_template: bool = Field(default=False, description="ask through the model's chat template")
     fewshot_as_multiturn: bool | None = Field(default=None, description="exemplars as turns of the chat")
     system_instruction: str | None = Field(default=None, description="text before everything else")
+    calculator: bool = Field(
+        default=False, description="put in results after `<<expression=` instead of the model"
+    )
     seed: int = Field(default=1234, description="of the samples")
     fewshot_seed: int | None = Field(
         default=None, description="of the choice of exemplars; else that of the samples"

@@ -61,6 +61,9 @@ class ResitKeys(_Keys):
     chat: bool = Field(
         default=False, description="the protocol is a chat one: asked as turns without being told to"
     )
+    calculator: bool = Field(
+        default=False, description="results after `<<expression=` are put in for the model"
+    )
     exemplars: ExemplarSource | None = None
     headline: str = Field(default="", description="`metric,filter` that the score is quoted by")
     rules: tuple[str, ...] = Field(

@@ -77,6 +77,7 @@ def protocol(task: Task) -> dict[str, Any]:
     rules = task.rules
     return {
         **_asked(task),
+        **({"calculator": True} if task.config.resit.calculator else {}),
         "filters": {
             chain.name: [[s.function, dict(s.kwargs)] for s in chain.steps] for chain in rules.filters
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,7 +56,8 @@ class Task:
     def sampling(self, overrides: Mapping[str, Any] | None = None) -> Sampling:
         """The task's sampling, with command-line settings laid over it key by key."""
         config = self.config
-        return sampling_of(config.generation_kwargs, overrides or {}, config.fewshot_delimiter, self.source)
+        asked = sampling_of(config.generation_kwargs, overrides or {}, config.fewshot_delimiter, self.source)
+        return replace(asked, calculator=config.resit.calculator)
 
     def identity(self) -> dict[str, Any]:
         """Everything of the task that changes what is asked, as JSON; grading is no part of it."""

@@ -32,8 +32,10 @@ _COLUMNS = {
     "seconds": "double",
     "seed": "int64",
     "error": "string",
+    "insertions": "string",
+    "uncalculated": "int64",
 }
-_AS_TEXT = ("doc", "messages")
+_AS_TEXT = ("doc", "messages", "insertions")
 """Columns whose values have no common shape: JSON text."""
 _VERDICT = {"extracted": "string", "correct": "double", "reason": "string"}
 

@@ -41,9 +41,18 @@ def _row(question: Question, generation: Generation, score: SampleScore) -> dict
         "seconds": generation.seconds,
         "seed": generation.seed,
         "error": generation.error,
+        "insertions": _insertions(generation),
+        "uncalculated": generation.uncalculated,
         "verdicts": score_line(score)["verdicts"],
     }
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _insertions(generation: Generation) -> list[dict[str, Any]] | None:
+    """The calculator's results, each without what is unknown; None where it was not asked for."""
+    if generation.insertions is None:
+        return None
+    return [{k: v for k, v in asdict(one).items() if v is not None} for one in generation.insertions]
 
 
 def write_jsonl(path: Path, graded: Iterable[Graded]) -> Path:
