@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from pydantic_core import from_json
+
 from resit.errors import AssetError, UsageError
 
 Row = dict[str, Any]
@@ -46,16 +48,22 @@ def _checked(row: Any, where: str) -> Row:
     return row
 
 
+def _value(line: str, where: str) -> Any:
+    try:
+        return from_json(line)
+    except ValueError:  # a lone surrogate's escape, which only the standard library reads; or no JSON
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            raise AssetError(f"{where}: expected JSON: {error}") from None
+
+
 def _jsonl(path: Path, options: Options) -> list[Row]:
     rows = []
     for number, line in enumerate(_text(path, options).split("\n"), 1):
         if line.strip():
             where = f"{path}, line {number}"
-            try:
-                value = json.loads(line)
-            except ValueError as error:
-                raise AssetError(f"{where}: expected JSON: {error}") from None
-            rows.append(_checked(value, where))
+            rows.append(_checked(_value(line, where), where))
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -17,6 +18,7 @@ from resit.cli import (
     gate,
     grade,
     imports,
+    memorisation,
     merge,
     power,
     prompts,
@@ -78,6 +80,7 @@ def _root(
 
 def main() -> None:
     """Run `resit`; `--debug` may stand anywhere on the line."""
+    gc.set_threshold(50_000)  # thousands of rows and classes are loaded that all stay
     debug = "--debug" in sys.argv[1:] or bool(os.environ.get("RESIT_DEBUG"))
     if debug:
         os.environ["RESIT_DEBUG"] = "1"

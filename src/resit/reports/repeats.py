@@ -17,15 +17,20 @@ RepeatMetric: TypeAlias = Literal["pass", "pass_pow", "maj", "consistency"]
 
 def question_votes(verdicts: Sequence[Verdict]) -> QuestionVotes:
     """The votes of a question's samples: answers of equal value are one class, right if any is right."""
+    if len(verdicts) == 1:
+        (only,) = verdicts
+        right = only.correct == 1
+        silent = only.extracted is None and not right
+        return QuestionVotes(int(right), () if right or silent else (1,), int(silent))
     texts = {verdict.extracted for verdict in verdicts}
     values = {text: _value(text) if len(texts) > 1 else text for text in texts}
     keys = [values[verdict.extracted] for verdict in verdicts]
-    right = {key for key, verdict in zip(keys, verdicts, strict=True) if verdict.correct == 1}
-    counts = Counter(key for key in keys if key is not None and key not in right)
+    right_keys = {key for key, verdict in zip(keys, verdicts, strict=True) if verdict.correct == 1}
+    counts = Counter(key for key in keys if key is not None and key not in right_keys)
     return QuestionVotes(
-        right=sum(key in right for key in keys),
+        right=sum(key in right_keys for key in keys),
         wrong=tuple(sorted(counts.values(), reverse=True)),
-        abstentions=sum(key is None and None not in right for key in keys),
+        abstentions=sum(key is None and None not in right_keys for key in keys),
     )
 
 

@@ -21,6 +21,10 @@ from rich.progress import (
 from resit.records import Generation, Question, Verdict
 
 LOG_SECONDS = 60.0
+JUDGED = 512
+"""Samples that are judged for the live figures whatever that costs."""
+JUDGING_SHARE = 0.1
+"""Share of the time that judging may take from then on; all are judged once more when the run is scored."""
 
 Judge = Callable[[Question, Generation], Verdict]
 Interval = Callable[[int, int], tuple[float, float]]
@@ -31,6 +35,7 @@ class Tally:
     """Running counts; the final figures come from scoring the whole journal."""
 
     samples: int = 0
+    judged: int = 0
     correct: int = 0
     unextracted: int = 0
     truncated: int = 0
@@ -39,22 +44,23 @@ class Tally:
     began: float = field(default_factory=time.monotonic)
 
     def add(self, generation: Generation, verdict: Verdict | None) -> None:
-        """Count one finished sample; `verdict` is None for one that errored."""
+        """Count one finished sample; `verdict` is None for one that errored or was not judged."""
         self.samples += 1
         self.tokens += generation.completion_tokens or 0
         self.truncated += generation.finish_reason == "length"
         self.errored += generation.error is not None
         if verdict is not None:
+            self.judged += 1
             self.correct += verdict.correct == 1.0
             self.unextracted += verdict.extracted is None
 
     def text(self, interval: Interval) -> str:
         """Accuracy with its 95 % interval, speed, and what to worry about."""
-        measured = self.samples - self.errored
         parts = []
-        if measured:
-            low, high = interval(self.correct, measured)
-            parts.append(f"accuracy {self.correct / measured:.1%} [{low:.1%}, {high:.1%}]")
+        if self.judged:
+            low, high = interval(self.correct, self.judged)
+            share = "" if self.judged == self.samples - self.errored else f" of {self.judged} judged so far"
+            parts.append(f"accuracy {self.correct / self.judged:.1%} [{low:.1%}, {high:.1%}]{share}")
         if self.tokens:
             parts.append(f"{self.tokens / max(time.monotonic() - self.began, 1e-9):.0f} tokens/s")
         for name in ("unextracted", "truncated", "errored"):
@@ -71,13 +77,14 @@ class ConsoleObserver:
         self._interval = interval
         self._console = Console(file=stream or sys.stderr)
         self._tally = Tally()
+        self._judging = 0.0
         self._total = 0
         self._logged = time.monotonic()
         self._progress: Progress | None = None
 
     def started(self, total: int, reused: int) -> None:
         self._total = total - reused
-        self._tally = Tally()
+        self._tally, self._judging = Tally(), 0.0
         if reused:
             self.note(f"{reused} of {total} samples are on file already")
         if self._console.is_terminal and self._total:
@@ -87,13 +94,23 @@ class ConsoleObserver:
             self._progress.start()
 
     def sample(self, question: Question, generation: Generation) -> None:
-        verdict = None if generation.error else self._judge(question, generation)
+        verdict = None if generation.error or not self._has_time() else self._judged(question, generation)
         self._tally.add(generation, verdict)
         if self._progress is not None:
             text = self._tally.text(self._interval)
             self._progress.update(self._progress.task_ids[0], advance=1, description=text)
         elif time.monotonic() - self._logged >= LOG_SECONDS:
             self._log()
+
+    def _has_time(self) -> bool:
+        tally = self._tally
+        return tally.judged < JUDGED or self._judging < JUDGING_SHARE * (time.monotonic() - tally.began)
+
+    def _judged(self, question: Question, generation: Generation) -> Verdict:
+        began = time.monotonic()
+        verdict = self._judge(question, generation)
+        self._judging += time.monotonic() - began
+        return verdict
 
     def note(self, text: str) -> None:
         self._console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -41,13 +41,15 @@ class Pool:
         return rows_sha256(self.rows)
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+"""As `json.dumps`, which would make an encoder anew for every row."""
+
+
 def rows_sha256(rows: Sequence[Mapping[str, Any]]) -> str:
     """Digest of rows: the sha256 of their JSON lines, keys in column order."""
     digest = hashlib.sha256()
     for row in rows:
-        digest.update(
-            json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n"
-        )
+        digest.update(_encode(row).encode("utf-8", "surrogatepass") + b"\n")
     return digest.hexdigest()
 
 
