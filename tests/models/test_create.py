@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,15 @@ def test_arguments_that_are_set_elsewhere_say_where(name: str, where: str) -> No
     with pytest.raises(UsageError, match=name) as caught:
         create("local-completions", {name: "1"})
     assert where in caught.value.hint
+
+
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed")
+def test_vllm_absent_names_the_extra(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="needs vllm") as caught:
+        create("vllm", {"pretrained": str(tmp_path), "block_size": "16"})
+    assert "resit[vllm]" in caught.value.hint
+
+
+def test_what_vllm_takes_elsewhere_is_named() -> None:
+    with pytest.raises(UsageError, match="max_gen_toks is not set here"):
+        create("vllm", {"pretrained": "x", "max_gen_toks": "5"})

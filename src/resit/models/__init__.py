@@ -31,6 +31,7 @@ _MODULES = {
     "openai-completions": "resit.models.openai",
     "replay": "resit.models.replay",
     "scripted": "resit.models.scripted",
+    "vllm": "resit.models.vllm",
 }
 """Where each kind is built: a module with `arguments(kind)`, a pydantic model, and `build(kind, …)`."""
 
@@ -96,7 +97,7 @@ def _checked(kind: str, arguments: type[Any], args: Mapping[str, Any]) -> Any:
 
     known = list(arguments.model_fields)
     unknown = next((name for name in args if name not in known), None)
-    if unknown is not None:
+    if unknown is not None and arguments.model_config.get("extra") != "allow":  # else it is the backend's
         raise UsageError(
             f"model {kind!r} has no argument {unknown!r}{_did_you_mean(unknown, known)}",
             f"its arguments are {', '.join(known)}",

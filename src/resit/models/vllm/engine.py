@@ -1,0 +1,218 @@
+"""The one place that touches vLLM: its arguments, its engine step by step, its end."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, get_type_hints
+
+from resit.errors import AssetError, ResitError, UsageError
+
+AHEAD = 2
+"""Requests in the engine for each that it decodes at once: a finished one is replaced at its next step."""
+
+_DIED = "what is finished is kept; --debug shows vLLM's own log"
+
+
+def require() -> None:
+    """Raise UsageError where vLLM is not installed; imports nothing of it, which takes ten seconds."""
+    if importlib.util.find_spec("vllm") is None:
+        raise UsageError("model 'vllm' needs vllm, which is not installed", "pip install 'resit[vllm]'")
+
+
+@cache
+def _vllm(debug: bool) -> Any:
+    """The package, told before it is imported to log to standard error, and errors only."""
+    quiet = {
+        "VLLM_LOGGING_STREAM": "ext://sys.stderr",
+        "VLLM_LOGGING_LEVEL": "INFO" if debug else "ERROR",
+        "VLLM_NO_USAGE_STATS": "1",
+        "TQDM_DISABLE": "0" if debug else "1",
+    }
+    for name, value in quiet.items():
+        os.environ.setdefault(name, value)
+    require()
+    import vllm
+
+    return vllm
+
+
+def checked_extras(given: Mapping[str, Any], debug: bool = False) -> dict[str, Any]:
+    """Further arguments for vLLM's engine, in the types that it declares. Raises UsageError for others."""
+    if not given:
+        return {}
+    _vllm(debug)
+    from vllm.engine.arg_utils import EngineArgs
+
+    known = {field.name for field in dataclasses.fields(EngineArgs) if not field.name.startswith("_")}
+    hints = get_type_hints(EngineArgs)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise UsageError(
+                f"model 'vllm' has no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+                f"vLLM {_vllm(debug).__version__} takes {', '.join(sorted(known))}",
+            )
+    return {name: _typed(name, value, hints.get(name, Any)) for name, value in given.items()}
+
+
+def _typed(name: str, value: Any, hint: Any) -> Any:
+    """A value of the command line in a declared type; what pydantic cannot check is vLLM's to refuse."""
+    from pydantic import (
+        ConfigDict,
+        PydanticSchemaGenerationError,
+        PydanticUserError,
+        TypeAdapter,
+        ValidationError,
+    )
+
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise UsageError(f"model_args of 'vllm': {name}: not JSON ({error}), found {value!r}") from None
+    try:
+        adapter = TypeAdapter[Any](hint, config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        return value
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        raise UsageError(
+            f"model_args of 'vllm': {name}: {error.errors()[0]['msg']}, found {value!r}"
+        ) from None
+    return value if isinstance(value, Mapping) else adapter.validate_python(value)
+
+
+@dataclass(slots=True)
+class Job:
+    """One request to the engine."""
+
+    key: Any
+    token_ids: tuple[int, ...]
+    params: dict[str, Any]
+    """Fields of vLLM's SamplingParams."""
+    began: float = field(default_factory=time.monotonic)
+
+
+@dataclass(slots=True)
+class Done:
+    """A job's end: vLLM's output, or why there is none."""
+
+    job: Job
+    output: Any = None
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Engine:
+    """A loaded model. Raises AssetError, with vLLM's own words, when it does not start."""
+
+    def __init__(self, options: Mapping[str, Any], adapter: str | None = None, debug: bool = False) -> None:
+        self._vllm = _vllm(debug)
+        try:
+            self.llm = self._vllm.LLM(**{"use_tqdm_on_load": debug, **options})
+        except Exception as error:  # configuration, memory, a lost child process: anything
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise AssetError(
+                f"vLLM cannot start with {options['model']}: {' '.join(lines)[:600] or type(error).__name__}",
+                "run again with --debug to see vLLM's own log",
+            ) from error
+        self._engine = self.llm.llm_engine
+        self._adapter = self._lora(adapter) if adapter else None
+        config = self._engine.vllm_config
+        self.context: int = config.model_config.max_model_len
+        self.slots: int = config.scheduler_config.max_num_seqs
+        self._number = 0
+
+    def _lora(self, path: str) -> Any:
+        from vllm.lora.request import LoRARequest
+
+        return LoRARequest("adapter", 1, path)
+
+    def params(self, fields: Mapping[str, Any]) -> Any:
+        """The sampling parameters that tell the engine to speak at the end only. Raises UsageError."""
+        from vllm.sampling_params import RequestOutputKind
+
+        try:
+            return self._vllm.SamplingParams(output_kind=RequestOutputKind.FINAL_ONLY, **fields)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"vLLM does not take these generation settings: {error}") from None
+
+    @property
+    def reads_cache(self) -> bool:
+        """Whether a request with prompt log-probabilities may use the prefix cache when told to."""
+        return "skip_reading_prefix_cache" in self._vllm.SamplingParams.__struct_fields__
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
+        """Every job's end, as they end. Jobs are pulled while fewer than `AHEAD` a slot are in the engine.
+
+        The engine works in a process of its own; what it finishes while the caller is busy waits here.
+        Raises ResitError when the engine dies.
+        """
+        waiting: dict[str, Job] = {}
+        source, more = iter(jobs), True
+        try:
+            while more or waiting:
+                while more and len(waiting) < AHEAD * self.slots:
+                    job = next(source, None)
+                    if job is None:
+                        more = False
+                        break
+                    refused = self._refused(job)
+                    if refused:
+                        yield Done(job, error=refused)
+                    else:
+                        waiting[self._add(job)] = job
+                for output in self._step() if waiting else ():
+                    if output.finished:
+                        job = waiting.pop(output.request_id)
+                        yield Done(job, output, seconds=time.monotonic() - job.began)
+        finally:
+            with suppress(Exception):  # a dead engine has nothing to abort
+                self._engine.abort_request(list(waiting))
+
+    def _refused(self, job: Job) -> str | None:
+        """Why a prompt cannot be evaluated at all."""
+        size = len(job.token_ids)
+        if size == 0:
+            return "the prompt is empty: it has no token to go on from"
+        if size >= self.context:
+            return f"prompt too long: {size} tokens, the context has {self.context}"
+        return None
+
+    def _add(self, job: Job) -> str:
+        self._number += 1
+        name = str(self._number)
+        job.began = time.monotonic()
+        prompt = {"type": "token", "prompt_token_ids": list(job.token_ids)}
+        params = self.params(job.params)
+        try:
+            self._engine.add_request(name, prompt, params, lora_request=self._adapter)
+        except ValueError as error:
+            raise UsageError(f"vLLM refuses a request: {error}") from None
+        except Exception as error:
+            raise self._died(error) from error
+        return name
+
+    def _step(self) -> list[Any]:
+        try:
+            return list(self._engine.step())
+        except Exception as error:
+            raise self._died(error) from error
+
+    def _died(self, error: Exception) -> ResitError:
+        return ResitError(f"vLLM's engine has stopped: {str(error) or type(error).__name__}", _DIED)
+
+    def close(self) -> None:
+        """End the engine's processes and free its memory."""
+        self._engine.engine_core.shutdown()
+        del self._engine, self.llm
