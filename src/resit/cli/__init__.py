@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -18,15 +17,12 @@ from resit.cli import (
     gate,
     grade,
     imports,
-    memorisation,
-    merge,
     power,
     prompts,
     report,
     run,
     score,
     tasks,
-    view,
 )
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
@@ -59,9 +55,7 @@ for verb in (
     doctor,
     imports,
     export,
-    merge,
     report,
-    view,
 ):
     verb.register(app)
 
@@ -80,7 +74,6 @@ def _root(
 
 def main() -> None:
     """Run `resit`; `--debug` may stand anywhere on the line."""
-    gc.set_threshold(50_000)  # thousands of rows and classes are loaded that all stay
     debug = "--debug" in sys.argv[1:] or bool(os.environ.get("RESIT_DEBUG"))
     if debug:
         os.environ["RESIT_DEBUG"] = "1"
