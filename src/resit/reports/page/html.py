@@ -93,19 +93,25 @@ def file_page(summary: Summary, specs: Mapping[str, Any], rows: str, blocks: Seq
     return page(summary, scripts, charts=embedded(specs), rows=rows, blocks=blocks)
 
 
-def page(summary: Summary, scripts: Sequence[str], **more: Any) -> str:
-    """The page around a summary, with these scripts inline."""
+def page(summary: Summary, scripts: Sequence[str], connect: str = "'none'", **more: Any) -> str:
+    """The page around a summary, with these scripts inline, which may ask the places of `connect`."""
     template = _environment().get_template("page.html")
     styles = palette() + "".join(static(name) for name in STYLES)
     html: str = template.render(
         summary=summary,
         summary_json=embedded(summary),
-        policy=policy(scripts),
+        policy=policy(scripts, connect),
         styles=styles,
         scripts=scripts,
         **more,
     )
     return html.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def summary_part(summary: Summary) -> str:
+    """What stands above the sample browser, alone."""
+    part: str = _environment().get_template("summary.html").render(summary=summary)
+    return part
 
 
 @cache

@@ -33,6 +33,7 @@ def make_app(viewer: Viewer, access: Access) -> App:
     answers: dict[str, Callable[[Mapping[str, str]], dict[str, Any]]] = {
         "runs": viewer.runs,
         "summary": viewer.summary,
+        "top": viewer.top,
         "chart": viewer.chart,
         "rows": viewer.rows,
         "sample": viewer.sample,

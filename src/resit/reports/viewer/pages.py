@@ -50,5 +50,6 @@ def report_page(summary: Summary) -> Page:
     """The report's page, which asks this server for rows and samples."""
     names = [*html.SCRIPTS[:-1]]
     scripts = [html.chart_library(), html.script(names) + own(SOURCE) + html.script(html.SCRIPTS[-1:])]
-    policy = html.policy(scripts, connect="'self'")
-    return Page(html.page(summary, scripts), f"{policy}; frame-ancestors 'none'")
+    connect = "'self'"
+    policy = f"{html.policy(scripts, connect)}; frame-ancestors 'none'"
+    return Page(html.page(summary, scripts, connect), policy)

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from resit.errors import ResitError, UsageError
+from resit.reports.charts.style import painted
 from resit.reports.comparison import compare_scores
 from resit.reports.comparison_table import comparison_lines
 from resit.reports.gap_table import gap_lines
 from resit.reports.gaps import gap_of_scores
+from resit.reports.page.html import summary_part
 from resit.reports.page.summary import Pair
 from resit.reports.viewer import asking
 from resit.reports.viewer.asking import Query
@@ -85,13 +87,18 @@ class Viewer:
         """`page.data.Summary` of some runs."""
         return dict(self._showing(query).overview(self._pairs)[0])
 
+    def top(self, query: Query) -> dict[str, Any]:
+        """The summary, and as HTML what the page shows of it above the sample browser."""
+        summary = self._showing(query).overview(self._pairs)[0]
+        return {"summary": summary, "html": summary_part(summary)}
+
     def chart(self, query: Query) -> dict[str, Any]:
         """A chart's Vega-Lite specification."""
         charts = self._showing(query).overview(self._pairs)[1]
         name = asking.text(query, "id")
         if name not in charts:
             raise NotFound(f"there is no chart {name!r}")
-        return charts[name]
+        return dict(painted(charts[name], "page"))
 
     def rows(self, query: Query) -> dict[str, Any]:
         """`page.data.RowsPart` of a query, and how far it is from being all."""

@@ -28,6 +28,7 @@ async function start() {
   startKeys(browser);
   startLinks(browser);
   await browser.start();
+  source.started?.(browser);
   document.documentElement.dataset.ready = "yes";
 }
 
