@@ -101,14 +101,17 @@ class HfModel:
     def _engine(self) -> Engine:
         if self._running is None:
             model = load(self._source, self._placement(), self._adapter)
-            from resit.models.hf.engine import Engine
+            from resit.models.hf.engine import Engine, end_tokens
 
+            tokenizer = self._tokens.tokenizer
+            ends = {*end_tokens(model, tokenizer), tokenizer.eos_token_id} - {None}
             settings = Settings(
                 context=self._context,
                 rows=self._setup.concurrency,
                 shared_prefixes=self._args.shared_prefixes,
+                end_token_ids=frozenset(ends),
             )
-            self._running = Engine(model, self._tokens.tokenizer, settings, self._setup.notify)
+            self._running = Engine(model, tokenizer, settings, self._setup.notify)
         return self._running
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
