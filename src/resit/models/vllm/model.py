@@ -112,7 +112,7 @@ class VllmModel:
         return self._running
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
-        """One generation a request, in the order they finish; vLLM's prefix cache holds what prompts share."""
+        """One generation a request, in the order they finish; prompts share vLLM's prefix cache."""
         failures: list[ResitError] = []
         for done in self._engine().run(self._jobs(requests, failures)):
             yield self._generation(done)
