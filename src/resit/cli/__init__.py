@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -17,12 +18,16 @@ from resit.cli import (
     gate,
     grade,
     imports,
+    memorisation,
+    merge,
+    plan,
     power,
     prompts,
     report,
     run,
     score,
     tasks,
+    view,
 )
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
@@ -49,13 +54,17 @@ for verb in (
     tasks,
     compare,
     gap,
+    memorisation,
     power,
     gate,
     data,
     doctor,
     imports,
     export,
+    merge,
+    plan,
     report,
+    view,
 ):
     verb.register(app)
 
@@ -74,6 +83,7 @@ def _root(
 
 def main() -> None:
     """Run `resit`; `--debug` may stand anywhere on the line."""
+    gc.set_threshold(50_000)  # thousands of rows and classes are loaded that all stay
     debug = "--debug" in sys.argv[1:] or bool(os.environ.get("RESIT_DEBUG"))
     if debug:
         os.environ["RESIT_DEBUG"] = "1"
