@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +32,7 @@ class Arguments(BaseModel):
     )
     delay: float = Field(0.0, ge=0, description="seconds that each answer takes")
     error_docs: str = Field("", description="documents that fail, as 3;5;8")
+    crash_docs: str = Field("", description="documents at which the whole process dies, as 3;5;8")
     fatal_after: int | None = Field(None, ge=0, description="answers before the whole model fails")
 
 
@@ -64,6 +67,10 @@ def _scripted_texts(path: Path) -> dict[tuple[str | None, int], tuple[str, ...]]
     return texts
 
 
+def _documents(text: str) -> set[int]:
+    return {int(part) for part in text.replace(";", " ").split()}
+
+
 def _filled(text: str, request: Request) -> str:
     target = request.question.target
     values: Mapping[str, Any] = {
@@ -86,7 +93,8 @@ class ScriptedModel:
         self._args = args
         self._concurrency = concurrency
         self._texts = _scripted_texts(args.file) if args.file else {}
-        self._failing = {int(part) for part in args.error_docs.replace(";", " ").split()}
+        self._failing = _documents(args.error_docs)
+        self._deadly = _documents(args.crash_docs)
         self._answered = 0
 
     def identity(self) -> dict[str, JSON]:
@@ -103,6 +111,8 @@ class ScriptedModel:
         return _filled(self._args.text, request)
 
     def _answer(self, request: Request) -> Generation:
+        if request.question.document.doc_id in self._deadly:
+            os.kill(os.getpid(), signal.SIGSEGV)
         if request.question.document.doc_id in self._failing:
             return failed(request, "scripted failure")
         text, stop = cut(self._text(request), request.sampling.stop)

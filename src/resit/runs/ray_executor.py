@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -25,6 +26,7 @@ from resit.runs.station import Delivery, Order, Station
 
 LEAVE_SECONDS = 10.0
 """How long workers may take to close their models before they are killed."""
+REACH_SECONDS = 10.0
 _NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
 """Resources that Ray has options for; any other is one of the cluster's own."""
 STORE_BYTES = 256 * 2**20
@@ -268,12 +270,27 @@ def _initialise(ray: Any, address: str, debug: bool) -> None:
     options: dict[str, Any] = {"address": address, "log_to_driver": debug}
     if address == "local":
         options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+    _check_reachable(address)
     try:
         with _signals_kept():
             ray.init(logging_level=logging.INFO if debug else logging.ERROR, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = "Ray cannot be started here" if address == "local" else f"no Ray cluster answers at {address}"
         raise UsageError(f"{where}: {_first_line(str(error))}", "see docs/scaling.md") from None
+
+
+def _check_reachable(address: str) -> None:
+    """Raise UsageError for HOST:PORT at which nothing listens; Ray itself takes minutes to say so."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not colon or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    except OSError as error:
+        raise UsageError(
+            f"no Ray cluster answers at {address}: {error.strerror or error}",
+            "`ray status` on the head node shows its address (docs/scaling.md)",
+        ) from None
 
 
 @contextmanager

@@ -71,6 +71,7 @@ from resit.stats.score_tests import (
     unpaired_score_interval,
     unpaired_score_statistic,
 )
+from resit.stats.totals import predicted_total
 from resit.stats.votes import WeightedVote, exact_maj_at_k, maj_at_k, maj_curve, weighted_vote_at_k
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ __all__ = [
     "pass_pow_k",
     "pooled_mean",
     "power_of_test",
+    "predicted_total",
     "questions_needed",
     "repeats_error",
     "repeats_needed",

@@ -1,0 +1,102 @@
+"""`resit plan`: what a run will take, before it is paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from resit.cli.run import (
+    ApplyChatTemplate,
+    BatchSize,
+    FewshotAsMultiturn,
+    GenKwargs,
+    IncludePath,
+    Limit,
+    Model,
+    ModelArgs,
+    NumFewshot,
+    Repeats,
+    Seed,
+    SystemInstruction,
+    Tasks,
+    TrustTaskCode,
+)
+
+EXAMPLE = (
+    "Example: resit plan -M llamacpp -a pretrained=smollm2-135m -t gsm8k --repeats 64 --calibrate 16 "
+    "--workers 8 --worker-hour 0.4"
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="plan", short_help="Predict a run's tokens, time and cost.", epilog=EXAMPLE)(plan)
+
+
+def plan(
+    model: Model = "",
+    model_args: ModelArgs = "",
+    tasks: Tasks = "",
+    limit: Limit = None,
+    num_fewshot: NumFewshot = None,
+    repeats: Repeats = None,
+    gen_kwargs: GenKwargs = "",
+    apply_chat_template: ApplyChatTemplate = False,
+    fewshot_as_multiturn: FewshotAsMultiturn = "",
+    system_instruction: SystemInstruction = None,
+    seed: Seed = "1234",
+    include_path: IncludePath = None,
+    batch_size: BatchSize = "auto",
+    trust_task_code: TrustTaskCode = False,
+    calibrate: Annotated[
+        int, typer.Option("--calibrate", min=2, help="Questions that are asked to predict from.")
+    ] = 16,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", help="Predict from this run's samples, and ask nothing; no --model then."),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Workers of the fleet.")] = 1,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="YAML file MODEL: {prompt: …, completion: …}, for a million tokens."),
+    ] = None,
+    worker_hour: Annotated[
+        float | None, typer.Option("--worker-hour", min=0, help="What an hour of one worker costs.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the forecast as one JSON object.")] = False,
+) -> None:
+    """Predict the tokens, the time and the cost of a run for a fleet of workers, with 95 % intervals.
+
+    A few of its questions, drawn at random, go through the real model with the real settings; or the samples
+    of an earlier run say what its like will take. The predicted time holds for workers like the one that was
+    measured.
+    """
+    from resit.cli import options
+    from resit.cli.forecasting import Measured, measure, measured_run, show_forecast
+    from resit.prompts import chat_options
+    from resit.runs.plan import Settings
+
+    sampling_seed, fewshot_seed = options.seeds(seed)
+    settings = Settings(
+        seed=sampling_seed,
+        fewshot_seed=fewshot_seed,
+        num_fewshot=num_fewshot,
+        gen_kwargs=options.settings("--gen-kwargs", gen_kwargs),
+        chat=chat_options(
+            apply_chat_template, options.boolean("--fewshot-as-multiturn", fewshot_as_multiturn)
+        ),
+        system_instruction=system_instruction,
+        limit=options.limit(limit),
+        repeats=repeats,
+    )
+    concurrency, names = options.concurrency(batch_size), options.names(tasks)
+    measured: Measured
+    if from_run is not None:
+        measured = measured_run(from_run, names, settings, concurrency)
+    else:
+        measured = measure(
+            model, model_args, names, settings, concurrency, calibrate, include_path, trust_task_code
+        )
+    show_forecast(measured, workers, prices, worker_hour, as_json)
