@@ -1,13 +1,17 @@
 """Are our decode engine's greedy texts transformers' own? Every difference, with the logits that led to it.
 
     python tests/reference/hf_greedy.py MODEL [--tasks gsm8k,gsm8k_cot] [--limit N] [--tokens N]
-        [--answers FILE]
+        [--generate N] [--answers FILE]
 
-Asks both for the same prompts in float32 on the CPU: our backend in batches with shared prefixes,
-transformers' `generate` one prompt at a time. Where the tokens part, the logits of that place are computed in
-one plain forward pass over everything before it, and the gap between the two likeliest is shown: below 1e-3
-it is a tie that rounding may break either way. Exit status 1 for a difference that is none. `--answers` keeps
-transformers' answers, so that a second run need not ask again.
+Our backend answers in batches with shared prefixes, in float32 on the CPU. Then, one prompt at a time:
+
+- every answer: one plain forward pass of transformers' over prompt and answer; is each token of ours the
+  likeliest in its place?
+- the first `--generate` answers of a task (default: all): transformers' `generate`; is its text ours?
+
+Where they part, the gap between the two likeliest logits of the place is shown: below 1e-3 it is a tie that
+rounding may break either way. Exit status 1 for a difference that is none. `--answers` keeps what `generate`
+said, so that a second run need not ask again.
 """
 
 from __future__ import annotations
@@ -18,15 +22,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from resit.models import Setup, create
+from resit.models.hf.model import HfModel
+from resit.models.hf.rows import Finished, Row
 from resit.models.stops import cut
 from resit.prompts import questions
-from resit.records import Question, Request
+from resit.records import Question, Sampling
 from resit.tasks import load
 
 NEAR_TIE = 1e-3
@@ -59,24 +64,33 @@ class Plain:
         return cut(self.tokenizer.decode(tokens, skip_special_tokens=True), self.stops)[0]
 
     @torch.inference_mode()
-    def gap(self, prompt: str, tokens: Sequence[int]) -> float:
+    def unlikely(self, prompt: Sequence[int], answer: Sequence[int]) -> list[tuple[int, float]]:
+        """Places of an answer's tokens that are not the likeliest there, and the gap between the first two."""
+        ids = torch.tensor([[*prompt, *answer]])
+        logits = self.model(ids, logits_to_keep=len(answer) + 1).logits[0, :-1]
+        first, second = logits.topk(2).values.unbind(-1)
+        wrong = (logits.argmax(-1) != torch.tensor(answer)).nonzero()[:, 0].tolist()
+        return [(place, float(first[place] - second[place])) for place in wrong]
+
+    def gap(self, prompt: Sequence[int], tokens: Sequence[int]) -> float:
         """How far the likeliest token lies before the second, after a prompt and some answer tokens."""
-        ids = [*self.tokenizer(prompt).input_ids, *tokens]
-        first, second = self.model(torch.tensor([ids])).logits[0, -1].topk(2).values.tolist()
+        with torch.inference_mode():
+            logits = self.model(torch.tensor([[*prompt, *tokens]]), logits_to_keep=1).logits[0, -1]
+        first, second = logits.topk(2).values.tolist()
         return float(first - second)
 
 
-def ours(folder: str, asked: Sequence[Question], sampling: Any) -> tuple[dict[int, str], float]:
-    """Our texts by document, and the seconds that they took."""
-    requests = (Request(question, 0, sampling, 0) for question in asked)
+def ours(folder: str, asked: Sequence[Question], sampling: Sampling) -> tuple[list[Finished], float]:
+    """Our answers in the order of the questions, and the seconds that they took."""
     with create("hf", {"pretrained": folder, "dtype": "float32", "device": "cpu"}, Setup()) as model:
+        assert isinstance(model, HfModel)
+        engine, encode = model._engine(), model._tokens.token_ids
+        rows = (Row(n, encode(question.prompt), sampling) for n, question in enumerate(asked))
         began = time.monotonic()
-        texts = {}
-        for answer in model.generate(requests):
-            if answer.error:
-                sys.exit(f"document {answer.doc_id}: {answer.error}")
-            texts[answer.doc_id] = answer.text
-    return texts, time.monotonic() - began
+        answers = sorted(engine.run(rows), key=lambda answer: int(str(answer.key)))
+    if failed := [answer.error for answer in answers if answer.error]:
+        sys.exit(failed[0])
+    return answers, time.monotonic() - began
 
 
 def parting(plain: Plain, text: str, tokens: Sequence[int]) -> int:
@@ -87,32 +101,53 @@ def parting(plain: Plain, text: str, tokens: Sequence[int]) -> int:
     return len(tokens)
 
 
-def compare(name: str, options: argparse.Namespace, kept: dict[str, list[int]]) -> tuple[int, int]:
-    """Differences of one task, and how many of them are no near ties; printed as they are found."""
+def compare(name: str, options: argparse.Namespace, kept: dict[str, list[int]]) -> int:
+    """How many differences of one task are no near ties; every difference is printed as it is found."""
     (task,) = load([name])
     sampling = task.sampling({"max_gen_toks": options.tokens})
-    asked = list(questions(task, num_fewshot=None, chat=None, system_instruction=None, limit=options.limit))
+    asked = list(questions(task, limit=options.limit))
+    answers, seconds = ours(options.model, asked, sampling)
+    tokens = sum(len(answer.token_ids) for answer in answers)
+    print(f"{name}: {len(asked)} questions, {tokens} tokens, ours took {seconds:.1f} s", flush=True)
     plain = Plain(options.model, sampling.stop)
-    texts, seconds = ours(options.model, asked, sampling)
-    print(f"{name}: {len(asked)} questions, ours {seconds:.1f} s", flush=True)
-    different = real = 0
-    for question in asked:
-        prompt, key = str(question.prompt), f"{name}/{options.tokens}/{question.document.doc_hash}"
-        if key not in kept:
-            kept[key] = plain.tokens(prompt, options.tokens)
-            if options.answers:
-                options.answers.write_text(json.dumps(kept), encoding="utf-8")
-        text = texts[question.document.doc_id]
-        if text == plain.text(kept[key]):
-            continue
-        place = parting(plain, text, kept[key])
-        gap = plain.gap(prompt, kept[key][:place])
-        different += 1
-        real += gap >= NEAR_TIE
-        told = "near tie" if gap < NEAR_TIE else "NO TIE"
-        print(f"  document {question.document.doc_id}: parts after {place} tokens, gap {gap:.2e}: {told}")
-    print(f"{name}: {len(asked) - different} of {len(asked)} texts equal", flush=True)
-    return different, real
+    real = agreeing = same = generated = 0
+    for question, answer in zip(asked, answers, strict=True):
+        prompt, who = plain.tokenizer(str(question.prompt)).input_ids, f"document {question.document.doc_id}"
+        unlikely = plain.unlikely(prompt, answer.token_ids)
+        agreeing += not unlikely
+        for place, gap in unlikely:
+            real += told(f"{who}: token {place} is not a forward pass's likeliest", gap)
+        if generated < options.generate:
+            generated += 1
+            theirs = generate(plain, question, options, kept)
+            if answer.text == plain.text(theirs):
+                same += 1
+                continue
+            place = parting(plain, answer.text, theirs)
+            real += told(
+                f"{who}: parts from generate after {place} tokens", plain.gap(prompt, theirs[:place])
+            )
+    print(f"{name}: in {agreeing} of {len(asked)} answers every token is the likeliest of one forward pass")
+    print(f"{name}: {same} of {generated} texts are those of generate", flush=True)
+    return real
+
+
+def told(what: str, gap: float) -> bool:
+    """Print a difference; whether it is more than a near tie."""
+    print(f"  {what}; gap {gap:.2e}: {'near tie' if gap < NEAR_TIE else 'NO TIE'}", flush=True)
+    return gap >= NEAR_TIE
+
+
+def generate(
+    plain: Plain, question: Question, options: argparse.Namespace, kept: dict[str, list[int]]
+) -> list[int]:
+    """What transformers' `generate` answers, as far as it is not known already."""
+    key = f"{question.task}/{options.tokens}/{question.document.doc_hash}"
+    if key not in kept:
+        kept[key] = plain.tokens(str(question.prompt), options.tokens)
+        if options.answers:
+            options.answers.write_text(json.dumps(kept), encoding="utf-8")
+    return kept[key]
 
 
 def main() -> None:
@@ -124,12 +159,13 @@ def main() -> None:
     parser.add_argument("--tasks", default="gsm8k,gsm8k_cot")
     parser.add_argument("--limit", type=int, default=64)
     parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--generate", type=int, default=sys.maxsize, help="answers compared with generate's")
     parser.add_argument("--answers", type=Path)
     options = parser.parse_args()
     held = options.answers and options.answers.is_file()
     kept = json.loads(options.answers.read_bytes()) if held else {}
-    found = [compare(name, options, kept) for name in options.tasks.split(",")]
-    sys.exit(any(real for _, real in found))
+    real = sum(compare(name, options, kept) for name in options.tasks.split(","))
+    sys.exit(1 if real else 0)
 
 
 if __name__ == "__main__":
