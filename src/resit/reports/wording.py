@@ -49,9 +49,10 @@ def sight(result: Difference) -> str:
 
 def verdict(result: Difference, first: str, second: str) -> str:
     """Whether two scores can be told apart, in one sentence that claims no more than the test."""
-    found = (
-        f"{span(result.ci_low, result.ci_high, result.confidence)}, {p_text(result.p_value)}, {result.test}"
-    )
+    low, high = result.ci_low, result.ci_high
+    if result.distinguishable and result.difference < 0:  # told as the second's lead over the first
+        low, high = -high, -low
+    found = f"{span(low, high, result.confidence)}, {p_text(result.p_value)}, {result.test}"
     if not result.distinguishable:
         return f"Not distinguishable ({points(result.difference)} points; {found}): {sight(result)}."
     above, below = (first, second) if result.difference > 0 else (second, first)

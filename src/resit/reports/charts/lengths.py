@@ -73,7 +73,7 @@ def length_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
         layer=[
             {
                 "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.25, "strokeCap": "round"},
-                "encoding": {"y": percent_axis("low", "right"), "y2": {"field": "high"}},
+                "encoding": {"y": percent_axis("low", "share right"), "y2": {"field": "high"}},
             },
             {
                 "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.6},

@@ -14,6 +14,7 @@ def score_chart(values: Sequence[Mapping[str, Any]], coloured: bool = True) -> S
     Not `coloured`: `rule` names the line alone, as in a table over many runs.
     """
     runs = list(dict.fromkeys(row["run"] for row in values))
+    rules = list(dict.fromkeys(row["rule"] for row in values))
     several = coloured and len(runs) > 1
     tooltip = [
         {"field": "run", "title": "run"},
@@ -32,14 +33,14 @@ def score_chart(values: Sequence[Mapping[str, Any]], coloured: bool = True) -> S
         else {"value": "@run1"}
     )
     shared: dict[str, Any] = {
-        "y": {"field": "rule", "type": "nominal", "sort": None, "title": None},
+        "y": {"field": "rule", "type": "nominal", "sort": rules, "title": None},
         "color": colour,
-        **({"yOffset": {"field": "run", "sort": None}} if several else {}),
+        **({"yOffset": {"field": "run", "sort": runs}} if several else {}),
     }
     domain = _domain(values)
     return chart(
         values,
-        {"step": 15 if several else 34},
+        {"step": 16 if several else 46 if coloured else 30},
         encoding=shared,
         layer=[
             {

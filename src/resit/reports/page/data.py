@@ -226,8 +226,8 @@ class Standing(TypedDict):
     figures: list[Figure]
     counts: Counts
     warnings: list[WarningEntry]
-    notes: list[str]
-    """maj@k and the like, in a line each."""
+    facts: list[str]
+    """Data set, protocol and identity in a few words."""
     protocol: list[tuple[str, str]]
     """Name and value, flat."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from resit.reports.page.data import Counts, Figure
 from resit.reports.wording import percent, points
+from resit.stats import wilson_interval
 
 TELLING = 0.01
 """From this difference on (a point) the claim says that another rule reads another score."""
@@ -27,7 +28,7 @@ def figures(results: Mapping[str, Any], task: str) -> list[Figure]:
         else:
             error = scores.get(f"{metric}_stderr,{rule}")
             label = rule if metric == "exact_match" else f"{rule} {metric}"
-            vote = {**_sizes(summary), "score": value, "standard_error": error}
+            vote = {**_sizes(summary), "score": value, "standard_error": error, **_limits(value, summary)}
             found.append(_figure(rule, label, vote, key == quoted))
     shown = {figure["rule"] for figure in found}
     found += [
@@ -36,6 +37,16 @@ def figures(results: Mapping[str, Any], task: str) -> list[Figure]:
         if rule not in shown and "score" in about
     ]
     return found
+
+
+def _limits(value: float, summary: Mapping[str, Any]) -> dict[str, float]:
+    """Wilson's interval where each question gives one right or wrong, as a vote does; else none."""
+    questions = summary["questions"]["scored"]
+    right = value * questions
+    if not questions or not 0 <= value <= 1 or abs(right - round(right)) > 1e-6:
+        return {}
+    low, high = wilson_interval(round(right), questions)
+    return {"ci_low": low, "ci_high": high}
 
 
 def _sizes(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,6 +111,29 @@ def _interval(figure: Figure) -> str:
 
 def _unmeasured(counted: Counts) -> str:
     return f"{counted['errored']} samples errored, {counted['missing']} of {counted['planned']} are missing"
+
+
+def facts(about: Mapping[str, Any], dataset: Mapping[str, Any]) -> list[str]:
+    """The protocol in a few words: `about` is the task's entry of `results.json`, `dataset` its identity."""
+    protocol = about.get("protocol") or {}
+    sampling = protocol.get("sampling") or {}
+    shots, origin = protocol.get("num_fewshot"), protocol.get("imported_from")
+    name = [dataset.get(key) for key in ("dataset_path", "dataset_name", "split")]
+    said = [
+        " ".join(str(part) for part in name if part),
+        "" if shots is None else f"{shots} exemplars",
+        f"at most {sampling['max_tokens']} tokens" if "max_tokens" in sampling else "",
+        _temperature(sampling.get("temperature")),
+        "chat template" if protocol.get("chat") else "",
+        f"imported from {origin}" if origin else "",
+    ]
+    return [fact for fact in said if fact]
+
+
+def _temperature(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"temperature {value:g}" if value else "greedy"
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

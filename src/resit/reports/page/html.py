@@ -77,13 +77,16 @@ def embedded(value: Any) -> str:
     return ascii_json(value).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def policy(scripts: Sequence[str], connect: str = "'none'") -> str:
-    """The content security policy that lets just these inline scripts run."""
+def policy(scripts: Sequence[str], connect: str = "'none'", load: str = "") -> str:
+    """The content security policy that lets just these inline scripts run.
+
+    `connect`: whom they may ask; `load`: where other scripts may come from.
+    """
     digests = (hashlib.sha256(text.encode()).digest() for text in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        f"connect-src {connect}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {f'{allowed} {load}'.strip()}; style-src 'unsafe-inline'; "
+        f"img-src data:; connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -93,14 +96,16 @@ def file_page(summary: Summary, specs: Mapping[str, Any], rows: str, blocks: Seq
     return page(summary, scripts, charts=embedded(specs), rows=rows, blocks=blocks)
 
 
-def page(summary: Summary, scripts: Sequence[str], connect: str = "'none'", **more: Any) -> str:
-    """The page around a summary, with these scripts inline, which may ask the places of `connect`."""
+def page(
+    summary: Summary, scripts: Sequence[str], connect: str = "'none'", load: str = "", **more: Any
+) -> str:
+    """The page around a summary, with these scripts inline; see `policy` for `connect` and `load`."""
     template = _environment().get_template("page.html")
     styles = palette() + "".join(static(name) for name in STYLES)
     html: str = template.render(
         summary=summary,
         summary_json=embedded(summary),
-        policy=policy(scripts, connect),
+        policy=policy(scripts, connect, load),
         styles=styles,
         scripts=scripts,
         **more,

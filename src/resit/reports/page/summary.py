@@ -26,7 +26,7 @@ from resit.reports.page.data import (
     TaskEntry,
     WarningEntry,
 )
-from resit.reports.page.figures import claim, counts, figures, flat
+from resit.reports.page.figures import claim, counts, facts, figures, flat
 from resit.reports.page.gathering import Gathered
 from resit.reports.page.source import RunSource
 from resit.reports.wording import percent
@@ -211,9 +211,16 @@ def standing(index: int, run: ScoredRun, task: str) -> Standing:
         figures=found,
         counts=counted,
         warnings=[_warning(task, warning) for warning in about.get("warnings", ())],
-        notes=[],
+        facts=_facts(run, task, about),
         protocol=[*flat(about.get("protocol") or {})],
     )
+
+
+def _facts(run: ScoredRun, task: str, about: Mapping[str, Any]) -> list[str]:
+    record = run.source.record
+    own = record.get("identity", {}).get("tasks", {}).get(task) or {}
+    digest = str(record.get("digest", ""))
+    return [*facts(about, own.get("dataset") or own), *([f"identity {digest[:12]}"] if digest else [])]
 
 
 def _warning(task: str, warning: Mapping[str, Any]) -> WarningEntry:

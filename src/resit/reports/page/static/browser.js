@@ -117,7 +117,7 @@ export class Browser {
     const { open } = this;
     const detail = await this.source.sample(open.id);
     if (this.open?.id !== open.id) return;
-    byId("position").textContent = open.index < 0 ? open.id : `${open.id} · ${open.index + 1} of ${this.list.total}`;
+    byId("position").textContent = `#${open.id.slice(open.id.lastIndexOf("/") + 1)} · ${open.index + 1} of ${this.list.total}`;
     const view = { run: this.query.run, against: this.query.against, rule: this.query.rule, repeats: this.repeats };
     const pick = (run, repeat) => {
       this.repeats[run] = repeat;

@@ -69,7 +69,7 @@ function sideView(side, run, context) {
     context.named ? el("h3", {}, el("span", { class: `dot run${(run % 6) + 1}` }), el("bdi", {}, summary.runs[run].name)) : null,
     context.prompted ? promptView(side.prompt) : null,
     votes ? voteView(votes, samples, sample?.repeat, choose) : null,
-    samples.length > 1 ? sampleStrip(samples, view.rule, sample.repeat, choose) : null,
+    samples.length > 1 ? sampleStrip(samples, view.rule, sample.repeat, choose, votes ? votes.reduce((sum, vote) => sum + vote.count, 0) : 0) : null,
     sample ? sampleView(sample, numbers, view.rule, samples.length > 1) : el("p", { class: "quiet" }, "No sample yet."),
   );
 }

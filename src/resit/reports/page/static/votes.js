@@ -42,7 +42,13 @@ function line(vote, total, held, current, pick) {
 }
 
 /** The samples that are at hand, as squares to choose from. */
-export function sampleStrip(samples, rule, current, pick) {
+export function sampleStrip(samples, rule, current, pick, total) {
+  const fewer = samples.length < total ? `${samples.length} of ${total} samples are in this file` : null;
+  const strip = squares(samples, rule, current, pick);
+  return fewer ? el("div", {}, strip, el("p", { class: "quiet small" }, fewer)) : strip;
+}
+
+function squares(samples, rule, current, pick) {
   return el(
     "div",
     { class: "strip", role: "group", "aria-label": "Samples" },
