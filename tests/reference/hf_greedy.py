@@ -65,7 +65,7 @@ class Plain:
 
     @torch.inference_mode()
     def unlikely(self, prompt: Sequence[int], answer: Sequence[int]) -> list[tuple[int, float]]:
-        """Places of an answer's tokens that are not the likeliest there, and the gap between the first two."""
+        """Places of tokens that are not the likeliest there, and the gap between the likeliest two."""
         ids = torch.tensor([[*prompt, *answer]])
         logits = self.model(ids, logits_to_keep=len(answer) + 1).logits[0, :-1]
         first, second = logits.topk(2).values.unbind(-1)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from resit.errors import ResitError, UsageError
+from resit.models.calculator import intervene
 from resit.models.gguf import file_sha256
 from resit.models.hf import source as files
 from resit.models.hf.likelihood import likelihoods
@@ -33,6 +34,9 @@ _NEUTRAL: dict[str, Any] = {
 
 class HfModel:
     """A causal model of transformers; its weights are loaded when the first prompt comes."""
+
+    calculates = True
+    """The calculator's results are put in while a text grows."""
 
     def __init__(
         self, args: Arguments, source: Source, tokens: Tokens, adapter: Source | None, setup: Setup
@@ -142,7 +146,7 @@ class HfModel:
                 failures.append(error)
                 return
             asked[number] = request
-            yield Row(number, ids, sampling, request.seed)
+            yield Row(number, ids, sampling, request.seed, intervene if request.sampling.calculator else None)
 
     def _sampling(self, sampling: Sampling) -> Sampling:
         """The sampling as the engine is to do it. Raises UsageError for a setting that it does not know."""
