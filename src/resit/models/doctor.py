@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from resit.models.echo import WAYS, told
 from resit.models.failures import RETRIED, Failure, Kind
 from resit.models.protocol import JSON
 from resit.models.replies import Reply
@@ -142,6 +143,18 @@ async def logprobs(patient: Patient) -> Finding:
     return Finding("logprobs", "given" if given else "not given", given)
 
 
+async def prompt_logprobs(patient: Patient) -> Finding:
+    """Whether, and in which way, it tells the log-probabilities of a prompt."""
+    name = "prompt logprobs"
+    if patient.wording.endpoint == "chat":
+        return Finding(name, "not looked for: only completions endpoints have them")
+    for way in WAYS:
+        with suppress(Failure):
+            if await told(patient.server.post, patient.wording.model, COUNTING, way):
+                return Finding(name, f"given ({way.name}): it can say how likely a text is", way.name)
+    return Finding(name, "not given: it cannot say how likely a text is", False)
+
+
 async def context(patient: Patient) -> Finding:
     """The context length, where the server tells it."""
     found = await patient.server.context()
@@ -162,7 +175,10 @@ async def template(patient: Patient) -> Finding:
     return Finding("template" if chat else "tokens", says, value, not doubled)
 
 
-PROBES: tuple[Probe, ...] = (models, answers, context, template, greedy, seeds, several, stops, logprobs)
+PROBES: tuple[Probe, ...] = (
+    models, answers, context, template, greedy, seeds, several, stops, logprobs,
+    prompt_logprobs,
+)  # fmt: skip
 
 
 async def _speed(patient: Patient, level: int, tokens: int) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -14,6 +14,8 @@ from resit.errors import UsageError
 from resit.models.account import Account, Price, read_price
 from resit.models.client import Drain, Job, Loop, run_jobs
 from resit.models.doctor import Patient
+from resit.models.echo import Echo
+from resit.models.echo import jobs as passage_jobs
 from resit.models.exchange import Exchange, Reading
 from resit.models.failures import Patience
 from resit.models.http import Access, find_key
@@ -24,7 +26,7 @@ from resit.models.server import Server
 from resit.models.tokens import Tokens
 from resit.models.watch import Watch
 from resit.models.wire import SEVERAL, Dialect, Endpoint, Wording
-from resit.records import Generation, Prompt, Request, Sampling
+from resit.records import Generation, Passage, Prompt, Request, Sampling, TokenLikelihoods
 
 Result = TypeVar("Result")
 
@@ -89,6 +91,9 @@ class Arguments(BaseModel):
         None, description="tokenizer.json or a hub name, for tokens=true and for checking the server's counts"
     )
     add_bos_token: bool = Field(True, description="whether the tokenizer may put its special tokens first")
+    opening: str | None = Field(
+        None, description="the begin token as text, for log-probabilities (default: the tokenizer's)"
+    )
     prices: Path | None = Field(
         None, description="YAML file MODEL: {prompt: …, completion: …} for a million tokens"
     )
@@ -228,6 +233,24 @@ class OpenAIModel:
             self.account.retries += drain.retries
             if price:
                 self._notify(self.account.bill(price))
+
+    def loglikelihoods(
+        self, passages: Iterable[Passage], moments: bool = False
+    ) -> Iterator[TokenLikelihoods]:
+        """One result a passage, as they finish; no moments. Raises UsageError where a server tells none."""
+        if self._servers[0].endpoint != "completions":
+            raise UsageError(
+                "log-probabilities of a text need the completions endpoint", "use --model openai-completions"
+            )
+        opening = self._args.opening or (self._tokens.opening() if self._tokens else None)
+        echo = Echo(self._wording(), self.account, opening)
+        drain = Drain(echo, self._replicas, self.patience, self._loop().loop, self._notify)
+        bound = 2 * (self._fixed or HIGHEST) * len(self._servers)
+        if not self._replicas.alone:
+            self._loop().run(drain.open())
+        yield from cast(
+            "Iterator[TokenLikelihoods]", run_jobs(passage_jobs(iter(passages)), drain, self._loop(), bound)
+        )
 
     def encode(self, prompt: Prompt) -> Encoding:
         """What is sent; with token ids where a tokenizer is given or the server tells them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,19 @@ class Tokens:
             raise AssetError(
                 f"tokenizer={self._source}: cannot be loaded ({error})", "give the path of a tokenizer.json"
             ) from None
+
+    def opening(self) -> str | None:
+        """BOS as text (EOS where there is none), as the `tokenizer_config.json` beside the tokenizer says."""
+        path = Path(self._source).expanduser()
+        try:
+            config = json.loads(
+                ((path if path.is_dir() else path.parent) / "tokenizer_config.json").read_bytes()
+            )
+        except (OSError, ValueError):
+            return None
+        named = (config.get(name) for name in ("bos_token", "eos_token"))
+        texts = (token.get("content") if isinstance(token, dict) else token for token in named)
+        return next((text for text in texts if isinstance(text, str) and text), None)
 
     def encode(self, text: str) -> Encoding:
         """The token ids of a text, special tokens in front if asked for, but never the same one twice."""
