@@ -20,8 +20,6 @@ from resit.runs.execute import run as execute
 from resit.runs.folder import RunFolder
 from resit.runs.plan import Plan, Settings, make_plan
 from resit.runs.progress import ConsoleObserver
-from resit.runs.ray_executor import Cluster, ray_fleet, recipe_of
-from resit.runs.shards import Shard
 from resit.stats import wilson_interval
 from resit.tasks import Selection, select
 
@@ -42,9 +40,6 @@ class Launch:
     max_error_share: float = 0.01
     trust_task_code: bool = False
     as_json: bool = False
-    cluster: Cluster | None = None
-    """Where Ray's workers run; None: the model is in this process."""
-    shard: Shard | None = None
 
 
 def launch(wanted: Launch) -> dict[str, Any]:
@@ -62,9 +57,7 @@ def launch(wanted: Launch) -> dict[str, Any]:
     args = parse_model_args(wanted.model_args)
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
     model = create(wanted.model, args, setup)
-    if wanted.cluster is not None:
-        model = ray_fleet(model, recipe_of(wanted.model, args, setup), wanted.cluster, setup)
-    job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer, wanted.shard)
+    job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer)
     outcome, results = perform(job)
     show(job.path(), results, wanted.as_json)
     status, message = exit_status(outcome, wanted.max_error_share)
@@ -88,19 +81,17 @@ class Job:
     settings: Settings
     folder: Path | None
     observer: ConsoleObserver
-    shard: Shard | None = None
     _plan: Plan | None = None
 
     def plan(self) -> Plan:
         """What the run asks; made once."""
         if self._plan is None:
-            self._plan = make_plan(self.model.identity(), list(self.chosen.tasks), self.settings, self.shard)
+            self._plan = make_plan(self.model.identity(), list(self.chosen.tasks), self.settings)
         return self._plan
 
     def path(self) -> Path:
         """The run's folder: the one that was named, or that of the model and the settings."""
-        part = "" if self.shard is None else f"-shard-{self.shard.index}-of-{self.shard.count}"
-        return self.folder or RUNS / (folder_name(self.model.name, self.plan().identity()) + part)
+        return self.folder or RUNS / folder_name(self.model.name, self.plan().identity())
 
 
 def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:

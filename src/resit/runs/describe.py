@@ -20,18 +20,12 @@ def about_run(
 ) -> dict[str, Any]:
     """The describing part of `run.json`; arguments that look like secrets are left out."""
     protocols = plan.protocols()
-    hidden = secret_names(args)
-    shown = {key: value for key, value in args.items() if key not in hidden}
+    shown = {key: value for key, value in args.items() if not _SECRET.search(key)}
     return {
         "model": {"kind": kind, "name": name, "args": normalised(shown)},
         "tasks": {task.task.name: about_task(task.task, protocols[task.task.name]) for task in plan.tasks},
         "groups": {group.name: _about_group(group) for group in groups},
     }
-
-
-def secret_names(args: Mapping[str, Any]) -> list[str]:
-    """Those of a model's arguments that hold a secret, by their names."""
-    return sorted(name for name in args if _SECRET.search(name))
 
 
 def _about_group(group: Group) -> dict[str, Any]:
