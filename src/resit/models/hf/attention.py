@@ -149,12 +149,12 @@ class PackedAttention:
     def _attend_parts(
         self, layer: int, query: Tensor, keys: Tensor, values: Tensor, rule: Rule, pass_: Pass
     ) -> Part:
-        assert self.cache is not None
         wide = torch.promote_types(query.dtype, torch.float32)
         out = torch.empty(*query.shape[:2], values.shape[-1], dtype=wide, device=query.device)
         log = torch.empty(query.shape[:2], dtype=wide, device=query.device)
         decoding = len(pass_.places)
         if decoding:
+            assert self.cache is not None
             rows_k, rows_v = self.cache.keys[layer], self.cache.values[layer]
             places, last = pass_.on(query.device, "places"), pass_.on(query.device, "last")
             rows_k[places, :, last] = keys[:, :decoding].transpose(0, 1)
@@ -171,9 +171,9 @@ class PackedAttention:
         return out, log
 
     def _own(self, span: Span, layer: int) -> tuple[Tensor, Tensor]:
-        assert self.cache is not None
         if span.store is not None:
             return span.store.keys[layer], span.store.values[layer]
+        assert self.cache is not None
         return self.cache.keys[layer][span.place], self.cache.values[layer][span.place]
 
 

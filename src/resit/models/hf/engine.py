@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from resit.models.hf import fallback
+from resit.models.hf.cache import RowCache, token_bytes
+from resit.models.hf.flight import Flight, held, new_flight, store_of
+from resit.models.hf.layout import Group, Pass, Span, band_edges
+from resit.models.hf.memory import affordable_rows, free_bytes, ran_out
+from resit.models.hf.packed import PackedModel, Unsupported, packed
+from resit.models.hf.prefix_tree import Node, PrefixTree
 from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings
+from resit.models.hf.sampling import choose
+from resit.models.hf.score import score
+from resit.models.hf.transcript import special_tokens
 from resit.models.protocol import Notify
+
+ROWS = {"cpu": 64, "cuda": 256}
+"""Rows beyond which a step takes longer in proportion, by kind of device."""
+
+PREFILL = {"cpu": 512, "cuda": 8192}
+"""Prompt tokens of one pass: enough to fill the device, few enough that decoding rows do not wait long."""
+
+AHEAD = 2
+"""Rows in sight for each that is decoded: what they share is known before the first of them is computed."""
+
+ARRANGE = 16
+"""Steps between two looks at whether rows of like length lie together."""
 
 
 class Engine:
@@ -16,16 +44,292 @@ class Engine:
     """
 
     def __init__(self, model: Any, tokenizer: Any, settings: Settings, notify: Notify) -> None:
-        raise NotImplementedError
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._settings = settings
+        self._notify = notify
+        self._ends = settings.end_token_ids or end_tokens(model, tokenizer)
+        self._packed: PackedModel | None = None
+        if settings.shared_prefixes:
+            try:
+                self._packed = packed(model, settings.context)
+            except Unsupported as reason:
+                notify(
+                    f"{type(model).__name__} is decoded in padded batches, without shared prefixes: {reason}"
+                )
 
     def run(self, rows: Iterable[Row]) -> Iterator[Finished]:
         """Every row's end, as they end; rows are pulled as places become free, a bounded number ahead."""
-        raise NotImplementedError
+        if self._packed is None:
+            return fallback.run(self._model, self._tokenizer, self._settings, self._ends, self._notify, rows)
+        decoding = Decoding(self._packed, self._tokenizer, self._settings, self._ends, self._notify)
+        return decoding.run(rows)
 
     def score(self, texts: Iterable[Scored], moments: bool = False) -> Iterator[Scores]:
         """Every text's log-probabilities, in any order; shared beginnings are computed once."""
-        raise NotImplementedError
+        if self._packed is None:
+            return fallback.score(self._model, self._settings, texts, moments)
+        return score(self._packed, self._settings, texts, moments)
 
     def close(self) -> None:
-        """Free the caches and put the model's attention back."""
-        raise NotImplementedError
+        """Put the model's attention back."""
+        if self._packed is not None:
+            self._packed.close()
+
+
+def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end a text: those of the generation config, else the tokenizer's EOS."""
+    told = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    if told is None:
+        told = tokenizer.eos_token_id
+    return frozenset([told] if isinstance(told, int) else told or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A pass and the rows whose next token it gives: one a kept position."""
+
+    pass_: Pass
+    keep: list[int]
+    rows: list[Flight]
+    tails: list[tuple[Flight, int]]
+    """Rows that computed so many tokens of their prompt."""
+
+
+class Decoding:
+    """One stream of rows: the loop, and all that is in flight."""
+
+    def __init__(
+        self, model: PackedModel, tokenizer: Any, settings: Settings, ends: frozenset[int], notify: Notify
+    ) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._settings = settings
+        self._ends = ends
+        self._notify = notify
+        self._special = special_tokens(tokenizer)
+        self._tree = PrefixTree()
+        self._cache = RowCache(model.attention.shapes)
+        self._token_bytes = token_bytes(model.attention.shapes)
+        self._most = settings.rows or ROWS.get(model.device.type, ROWS["cpu"])
+        self._limit = self._most
+        self._prefill = settings.prefill_tokens or PREFILL.get(model.device.type, PREFILL["cpu"])
+        self._waiting: deque[Flight] = deque()
+        self._active: list[Flight] = []
+        self._refused: list[Finished] = []
+        self._steps = 0
+        self._budget = int(free_bytes(model.device) * settings.memory_share)
+
+    def run(self, rows: Iterable[Row]) -> Iterator[Finished]:
+        """Every row's end, as they end."""
+        incoming = iter(rows)
+        self._model.attention.cache = self._cache
+        self._model.use(True)
+        try:
+            while self._look_ahead(incoming) or self._active:
+                yield from self._step()
+            yield from self._take_refused()
+        finally:
+            self._model.attention.cache = None
+            self._model.attention.pass_ = None
+            self._model.use(False)
+
+    def _look_ahead(self, incoming: Iterator[Row]) -> bool:
+        """Pull rows into sight; whether any waits."""
+        while len(self._waiting) < AHEAD * self._most:
+            row = next(incoming, None)
+            if row is None:
+                break
+            if len(row.token_ids) >= self._settings.context:
+                self._refused.append(too_long(row, self._settings.context))
+                continue
+            leaf = self._tree.insert(row.token_ids[:-1])
+            self._waiting.append(new_flight(row, leaf, self._tokenizer, self._special))
+        return bool(self._waiting)
+
+    def _take_refused(self) -> list[Finished]:
+        refused, self._refused = self._refused, []
+        return refused
+
+    @torch.inference_mode()
+    def _step(self) -> list[Finished]:
+        """One forward pass: newcomers' prompt tokens and one token of every decoding row."""
+        failed = False
+        try:
+            self._admit()
+            self._arrange()
+            work = self._plan()
+            logits = self._model.logits(work.pass_, work.keep)
+            drawn = self._draw(logits, work.rows)
+        except (RuntimeError, MemoryError) as error:
+            if not ran_out(error):
+                raise
+            failed = True
+        if failed:  # only now is what the failed pass held free again
+            return self._retreat()
+        self._steps += 1
+        for flight, count in work.tails:
+            flight.computed(count)
+        ended = self._take_refused()
+        for flight, token in zip(work.rows, drawn, strict=True):
+            end = flight.advance(token, self._ends, self._settings.context)
+            if end is not None:
+                ended.append(end)
+                self._retire(flight)
+        return ended
+
+    def _draw(self, logits: Tensor, rows: list[Flight]) -> list[int]:
+        for flight in rows:
+            flight.tell_draw(logits.shape[-1], logits.device)
+        return choose(logits, [flight.draw for flight in rows]) if rows else []
+
+    def _admit(self) -> None:
+        """Give places to waiting rows, first come first served."""
+        free = sorted(set(range(self._limit)) - {flight.place for flight in self._active}, reverse=True)
+        while self._waiting and len(self._active) < self._limit:
+            if not self._active:
+                self._furnish()
+                free = list(range(self._limit))[::-1]
+            flight = self._waiting[0]
+            if not self._fits(flight.needs(self._settings.context)):
+                break
+            self._active.append(self._waiting.popleft())
+            flight.admit(free.pop(), self._model.attention.shapes)
+
+    def _furnish(self) -> None:
+        """Make places for the rows in sight, as many as fit; no row is in flight."""
+        tokens = max(flight.needs(self._settings.context) for flight in self._waiting)
+        self._limit = min(
+            self._most, len(self._waiting), affordable_rows(self._budget, self._token_bytes, tokens)
+        )
+        if tokens > self._cache.capacity or self._limit > self._cache.places:
+            self._cache.release()
+            self._cache.reserve(self._limit, tokens)
+
+    def _fits(self, tokens: int) -> bool:
+        """Whether a place holds so many tokens; places grow, unless memory forbids it while rows fly."""
+        if tokens > self._cache.capacity:
+            if self._active and self._limit > affordable_rows(self._budget, self._token_bytes, tokens):
+                return False
+            self._cache.reserve(self._limit, tokens)
+        return True
+
+    def _retire(self, flight: Flight) -> None:
+        self._active.remove(flight)
+        self._tree.remove(flight.leaf)
+
+    def _arrange(self) -> None:
+        """Bring rows of like length together, the longest first, and all of them to the front."""
+        total = len(self._active)
+        crowded = self._waiting or all(flight.place < total + total // 8 for flight in self._active)
+        if not total or (self._steps % ARRANGE and crowded):
+            return
+        edges = band_edges(total)
+        order = sorted(self._active, key=lambda flight: -flight.length)
+        moves: list[tuple[Flight, int]] = []
+        for first, last in pairwise(edges):
+            strangers = [flight for flight in order[first:last] if not first <= flight.place < last]
+            free = set(range(first, last)) - {flight.place for flight in order[first:last]}
+            moves += zip(strangers, sorted(free), strict=False)
+        if moves:
+            length = max(flight.length for flight, _ in moves)
+            self._cache.move([flight.place for flight, _ in moves], [place for _, place in moves], length)
+        for flight, place in moves:
+            flight.place = place
+
+    def _plan(self) -> _Work:
+        """The next pass: every decoding row's token, then prompt tokens as far as there is room."""
+        work = _Work(Pass(), [], [], [])
+        decoding = sorted((f for f in self._active if f.decoding), key=lambda flight: flight.place)
+        coming = [flight for flight in self._active if not flight.decoding]
+        queries: dict[Node, list[tuple[int, int]]] = {}
+        for flight in decoding:
+            begin, end = work.pass_.add(flight.todo, flight.start + flight.length)
+            work.pass_.places.append(flight.place)
+            work.pass_.lengths.append(flight.length + 1)
+            work.keep.append(begin)
+            work.rows.append(flight)
+            for node in flight.above():
+                queries.setdefault(node, []).append((begin, end))
+        room, fresh = self._prefill, set[Node]()
+        for flight in coming:
+            room = self._plan_prompt(work, flight, room, fresh, queries)
+            if not room:
+                break
+        for node, ranges in queries.items():
+            work.pass_.groups.append(Group(held(node), node.start, len(node.tokens), ranges))
+        if decoding:
+            self._cache.reach(max(work.pass_.lengths))
+        work.pass_.finish()
+        return work
+
+    def _plan_prompt(
+        self,
+        work: _Work,
+        flight: Flight,
+        room: int,
+        fresh: set[Node],
+        queries: dict[Node, list[tuple[int, int]]],
+    ) -> int:
+        """Add what a newcomer needs next, at most `room` tokens; the room that is left."""
+        copies = flight.to_copy()
+        for node in (*flight.above(), *copies):
+            count = min(room, len(node.tokens) - node.done)
+            if count:
+                begin, end = work.pass_.add(
+                    node.tokens[node.done : node.done + count], node.start + node.done
+                )
+                work.pass_.spans.append(
+                    Span(begin, end, node.done, store_of(node, self._model.attention.shapes))
+                )
+                for above in node.path()[:-1]:
+                    queries.setdefault(above, []).append((begin, end))
+                fresh.add(node)
+                node.done += count
+                room -= count
+            if not node.complete:
+                return room
+        if not fresh.isdisjoint(copies):  # they are there to copy when the pass is over
+            return room
+        for node in copies:
+            self._cache.reach(flight.length + len(node.tokens))
+            self._cache.copy_shared(flight.place, flight.length, store_of(node, self._model.attention.shapes))
+            flight.computed(len(node.tokens))
+        count = min(room, len(flight.todo))
+        if count:
+            begin, end = work.pass_.add(flight.todo[:count], flight.start + flight.length)
+            self._cache.reach(flight.length + count)
+            work.pass_.spans.append(Span(begin, end, flight.length, place=flight.place))
+            work.tails.append((flight, count))
+            for node in flight.above():
+                queries.setdefault(node, []).append((begin, end))
+            if count == len(flight.todo):
+                work.keep.append(end - 1)
+                work.rows.append(flight)
+        return room - count
+
+    def _retreat(self) -> list[Finished]:
+        """Memory ran out: every row goes back to wait, and half as many come again."""
+        rows, self._active = self._active, []
+        ended = []
+        if len(rows) == 1:
+            ended.append(rows[0].finished("error", "memory ran out with this row alone in flight"))
+            self._tree.remove(rows.pop().leaf)
+        self._most = max(1, len(rows) // 2)
+        self._prefill = max(64, self._prefill // 2)
+        for flight in reversed(rows):
+            flight.land()
+            self._waiting.appendleft(flight)
+        for node in self._tree.nodes():
+            node.store, node.done = None, 0
+        self._cache.release()
+        if self._model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        self._notify(f"memory ran out: going on with {self._most} rows at a time")
+        return ended
+
+
+def too_long(row: Row, context: int) -> Finished:
+    """The end of a row that cannot begin."""
+    told = f"prompt too long: {len(row.token_ids)} tokens, the context has {context}"
+    return Finished(row.key, finish_reason="error", prompt_tokens=len(row.token_ids), error=told)

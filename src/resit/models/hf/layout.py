@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -100,6 +100,13 @@ class Pass:
         """Whether the decoding rows fill the places from 0 on without a gap."""
         return not self.places or self.places[-1] == len(self.places) - 1
 
+    def add(self, tokens: Sequence[int], position: int) -> tuple[int, int]:
+        """Append tokens that stand from `position` on; where they are packed, [begin, end)."""
+        begin = len(self.token_ids)
+        self.token_ids.extend(tokens)
+        self.positions.extend(range(position, position + len(tokens)))
+        return begin, len(self.token_ids)
+
     def finish(self) -> None:
         """Divide the places into bands; call when every row is in."""
         if self.places:
@@ -144,13 +151,19 @@ class Pass:
         return self._tensors[key]
 
 
+def band_edges(total: int) -> list[int]:
+    """Where bands begin among so many places, and the end of the last."""
+    number = max(1, min(BANDS, total // ROWS_A_BAND))
+    return [total * i // number for i in range(number + 1)]
+
+
 def bands(places: list[int], lengths: list[int]) -> list[Band]:
     """Runs of neighbouring places, from 0 to the last, each with its longest row's length."""
-    total = places[-1] + 1
-    number = max(1, min(BANDS, total // ROWS_A_BAND))
-    edges = [total * i // number for i in range(number + 1)]
-    longest = [1] * number
+    edges = band_edges(places[-1] + 1)
+    longest = [1] * (len(edges) - 1)
+    band = 0
     for place, length in zip(places, lengths, strict=True):
-        band = next(i for i in range(number) if place < edges[i + 1])
+        while place >= edges[band + 1]:
+            band += 1
         longest[band] = max(longest[band], length)
-    return [Band(edges[i], edges[i + 1], longest[i]) for i in range(number)]
+    return [Band(first, last, most) for first, last, most in zip(edges, edges[1:], longest, strict=False)]

@@ -72,7 +72,7 @@ class PackedModel:
     def _forward(self, token_ids: Tensor, positions: Tensor, keep: Sequence[int]) -> Tensor:
         asked: dict[str, Any] = {}
         if self.keeps:
-            asked["logits_to_keep"] = torch.tensor(list(keep), device=self.device)
+            asked["logits_to_keep"] = torch.tensor(list(keep), dtype=torch.long, device=self.device)
         out = self.model(
             input_ids=token_ids[None],
             position_ids=positions[None],
@@ -82,7 +82,7 @@ class PackedModel:
         )
         logits: Tensor = out.logits[0]
         if len(logits) != len(keep):
-            logits = logits[torch.tensor(list(keep), device=logits.device)]
+            logits = logits[torch.tensor(list(keep), dtype=torch.long, device=logits.device)]
         return logits
 
 
@@ -113,9 +113,8 @@ def _stretches(config: Any, context: int) -> str | None:
     """The kind of rotary encoding that changes with the length of the batch, where rows may get so long."""
     parameters = getattr(config, "rope_parameters", None) or {}
     for rope in (parameters, *(value for value in parameters.values() if isinstance(value, dict))):
-        made_for = rope.get("original_max_position_embeddings") or getattr(
-            config, "max_position_embeddings", context
-        )
+        longest = getattr(config, "max_position_embeddings", context)
+        made_for: int = rope.get("original_max_position_embeddings") or longest
         if rope.get("rope_type") in ("dynamic", "longrope") and context > made_for:
             return str(rope["rope_type"])
     return None

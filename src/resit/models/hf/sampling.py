@@ -41,10 +41,13 @@ class Draw:
         else:
             self.sampling = replace(self.sampling, max_tokens=0, stop=(), extra={})
 
+    @property
+    def penalised(self) -> bool:
+        """Whether repetition costs something."""
+        return (self.sampling.repetition_penalty or 1.0) != 1.0
+
     def see(self, token_ids: Sequence[int], vocabulary: int, device: torch.device) -> None:
         """Note tokens of the prompt or the answer."""
-        if (self.sampling.repetition_penalty or 1.0) == 1.0:
-            return
         if self.seen is None:
             self.seen = torch.zeros(vocabulary, dtype=torch.bool, device=device)
         self.seen[torch.tensor(token_ids, device=device, dtype=torch.long)] = True

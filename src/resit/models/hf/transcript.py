@@ -98,6 +98,10 @@ class Transcript:
                 return stop
         return None
 
+    def tokens_of(self, text: str) -> list[int]:
+        """Tokens of a text that stands where this one stands."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
     def decoded(self) -> str:
         """All tokens decoded at once, special tokens left out."""
         return str(self._tokenizer.decode(self.tokens, skip_special_tokens=True))
