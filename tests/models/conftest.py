@@ -21,6 +21,8 @@ from resit import assets
 from resit.errors import AssetError
 from resit.records import Document, Prompt, Question, Request, Sampling
 
+# before torch is imported: threads that spin while they wait make a busy machine crawl
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 USERS_CACHE = os.environ.get("RESIT_CACHE")
 
 Ask = Callable[..., Request]

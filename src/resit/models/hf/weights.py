@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,8 +55,11 @@ def transformers(debug: bool = False) -> Any:
 
 
 def _package(name: str, remedy: str = "pip install 'resit[hf]'") -> Any:
-    import importlib
+    """A package, imported once waiting threads are told to sleep.
 
+    OpenMP's threads that spin make a busy machine three to five times slower (docs/design/hf.md).
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         return importlib.import_module(name)
     except ImportError as error:
