@@ -18,7 +18,7 @@ from starlette.routing import Route
 from resit.errors import IdentityMismatch, ResitError, UsageError
 from resit.reports.page.data import Summary
 from resit.reports.viewer.access import Access, App, guarded
-from resit.reports.viewer.pages import STATIC, Page, StaticFile, report_page, runs_page
+from resit.reports.viewer.pages import STATIC, ChartLibrary, Page, StaticFile, report_page, runs_page
 from resit.reports.viewer.viewer import NotFound, Viewer
 
 EVERY_SECONDS = 1.0
@@ -47,6 +47,7 @@ def make_app(viewer: Viewer, access: Access) -> App:
         Route("/api/table-events", _events(viewer.table_state)),
     ]
     routes += [Route("/", _runs_page), Route("/report", _report_page(viewer))]
+    routes.append(Route("/static/charts.js", _library(viewer.library)))
     routes += [Route(f"/static/{name}", _static(file)) for name, file in STATIC.items()]
 
     @contextlib.asynccontextmanager
@@ -166,6 +167,16 @@ def _report_page(viewer: Viewer) -> Callable[[Request], Response]:
 def _html(page: Page) -> Response:
     policy = {"content-security-policy": page.policy}
     return Response(page.text, headers=policy, media_type="text/html")
+
+
+def _library(library: ChartLibrary) -> Callable[[Request], Response]:
+    def endpoint(request: Request) -> Response:
+        try:
+            return Response(library.text(), media_type="text/javascript")
+        except ResitError as error:
+            return Response(str(error), 500, media_type="text/plain")
+
+    return endpoint
 
 
 def _static(file: StaticFile) -> Callable[[Request], Response]:

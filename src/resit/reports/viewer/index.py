@@ -111,14 +111,19 @@ class RunIndex:
         Raises FileNotFoundError when the run has neither journal nor scores (any more), Refused when one of
         its files may not be opened.
         """
+        until = time.monotonic() + seconds
         with self._lock:
             self._look_again()
-            until = time.monotonic() + seconds
-            while self._read_on():
-                self._version += 1
-                if time.monotonic() >= until:
-                    break
+        while self._read_block() and time.monotonic() < until:
+            pass  # others who wait for the index have their turn after each block
+        with self._lock:
             return self._snapshot()
+
+    def _read_block(self) -> bool:
+        with self._lock:
+            more = self._read_on()
+            self._version += more
+            return more
 
     @property
     def samples(self) -> int:

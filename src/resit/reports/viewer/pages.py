@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from resit.errors import ResitError
 from resit.reports.page import html
-from resit.reports.page.data import Summary
+from resit.reports.page.data import Held, Summary
 from resit.reports.viewer.access import HEADERS
+from resit.reports.viewer.workshop import Workshop
 
 SOURCE = "source_server.js"
+HERE = "'self'"
+"""This server, as a policy calls it."""
+LIBRARY_SECONDS = 120.0
 
 
 class StaticFile(NamedTuple):
@@ -34,6 +40,41 @@ STATIC = {
 }
 
 
+NOTHING = Summary(
+    title="",
+    resit="",
+    runs=[],
+    tasks=[],
+    gaps=[],
+    charts=[],
+    notes=[],
+    held=Held(texts=0, of=0, rule=""),
+    live=False,
+)
+"""What a page is made of to have its templates ready."""
+
+
+class ChartLibrary:
+    """The script that draws charts, put together in a process that ends with it: that takes much memory."""
+
+    def __init__(self) -> None:
+        self._made: Future[str] = Future()
+
+    def make(self) -> None:
+        """Put it together."""
+        workshop = Workshop()
+        try:
+            self._made.set_result(workshop.call(html.chart_library, seconds=LIBRARY_SECONDS))
+        except ResitError as error:
+            self._made.set_exception(error)
+        finally:
+            workshop.close()
+
+    def text(self) -> str:
+        """The script, when it is ready. Raises ResitError where it cannot be had."""
+        return self._made.result(LIBRARY_SECONDS)
+
+
 class Page(NamedTuple):
     """A page, and the content security policy that fits it."""
 
@@ -49,7 +90,6 @@ def runs_page() -> Page:
 def report_page(summary: Summary) -> Page:
     """The report's page, which asks this server for rows and samples."""
     names = [*html.SCRIPTS[:-1]]
-    scripts = [html.chart_library(), html.script(names) + own(SOURCE) + html.script(html.SCRIPTS[-1:])]
-    connect = "'self'"
-    policy = f"{html.policy(scripts, connect)}; frame-ancestors 'none'"
-    return Page(html.page(summary, scripts, connect), policy)
+    scripts = [html.script(names) + own(SOURCE) + html.script(html.SCRIPTS[-1:])]
+    page = html.page(summary, scripts, HERE, HERE)
+    return Page(page, f"{html.policy(scripts, HERE, HERE)}; frame-ancestors 'none'")

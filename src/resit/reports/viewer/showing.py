@@ -39,7 +39,7 @@ from resit.reports.viewer.sides import Sides
 from resit.reports.viewer.workshop import Workshop
 
 _NUMBERED = re.compile(r"#([0-9]{1,12})")
-READ_SECONDS = 0.3
+READ_SECONDS = 0.15
 """For so long a run is read before what is known of it is shown; the rest follows."""
 SEARCH_SECONDS = 0.4
 """For so long a search is waited for before what it found is shown."""
@@ -240,7 +240,7 @@ def _repeats(sides: Sequence[Sides], task: str) -> int:
 def _results(run: OpenRun, side: Sides) -> Mapping[str, Any]:
     """What `results.json` says where it is about all that is on file, else what the index has counted."""
     pending = bool((~side.snapshot.scored & ~side.snapshot.errored).any())
-    if side.snapshot.read == 1 and not pending and not is_being_written(run.found.files):
+    if (side.snapshot.read < 1 or not pending) and not is_being_written(run.found.files):
         results = run.results()
         known = results["resit"]["tasks"] if results else {}
         if known and set(side.snapshot.rules) <= set(known):
@@ -251,8 +251,6 @@ def _results(run: OpenRun, side: Sides) -> Mapping[str, Any]:
 def _notes(run: OpenRun, side: Sides) -> Iterator[str]:
     """What is wrong with a run's files, or unfinished."""
     taken, name = side.snapshot, run.found.name
-    if taken.read < 1:
-        yield f"{name}: {taken.read:.0%} of it has been read by now"
     unfiled = int((~taken.errored & (~taken.scored | (taken.score_place < 0))).sum())
     if unfiled and taken.read == 1 and not is_being_written(run.found.files):
         command = f"resit score {readable(str(run.found.files.path))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -17,12 +18,14 @@ from resit.reports.gap_table import gap_lines
 from resit.reports.gaps import gap_of_scores
 from resit.reports.page.html import summary_part
 from resit.reports.page.summary import Pair
+from resit.reports.results import score_interval
 from resit.reports.viewer import asking
 from resit.reports.viewer.asking import Query
 from resit.reports.viewer.catalogue import Found
 from resit.reports.viewer.finding import Hunts
 from resit.reports.viewer.making import RulesOf
 from resit.reports.viewer.open_runs import OpenRuns
+from resit.reports.viewer.pages import NOTHING, ChartLibrary, report_page
 from resit.reports.viewer.provisional import provisional_results
 from resit.reports.viewer.run_line import RunLine, lines_of
 from resit.reports.viewer.showing import READ_SECONDS, Showing
@@ -54,10 +57,19 @@ class Viewer:
         self._showing_workshop, self._grading_workshop = Workshop(), Workshop()
         self._showings: OrderedDict[tuple[str, ...], Showing] = OrderedDict()
         self._lock = threading.Lock()
+        self.library = ChartLibrary()
 
     def start(self) -> None:
-        """Begin to look around in the folder."""
+        """Begin to look around in the folder, and make ready what takes long when it is first needed."""
         self.table.start()
+        threading.Thread(target=self._warm_up, daemon=True, name="warm up").start()
+
+    def _warm_up(self) -> None:
+        score_interval((0.0, 0.5), single=False)  # loads what computes intervals
+        with contextlib.suppress(ResitError):
+            self._showing_workshop.call(score_interval, (1.0,), True, seconds=60.0)
+        report_page(NOTHING)
+        self.library.make()
 
     def close(self) -> None:
         """Stop everything that goes on in the background."""

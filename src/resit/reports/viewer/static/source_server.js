@@ -20,8 +20,18 @@ class ServerSource {
     return answer;
   }
 
-  chart(id) {
-    return this.get("chart", { id });
+  async chart(id) {
+    const [spec] = await Promise.all([this.get("chart", { id }), this.library()]);
+    return spec;
+  }
+
+  /** The script that draws charts comes after the page, which needs not wait for it. */
+  library() {
+    this.loading ??= new Promise((done, fail) => {
+      const failed = () => fail(new Error("the chart library does not load"));
+      document.head.append(el("script", { type: "module", src: "/static/charts.js", onload: done, onerror: failed }));
+    });
+    return this.loading;
   }
 
   async rows(query, offset, count) {
@@ -117,8 +127,9 @@ function tellProgress(state) {
       const done = run.samples + run.errored;
       const bar = el("progress", { max: Math.max(1, run.planned), value: done, "aria-label": "samples" });
       bar.style.cssText = "width: min(320px, 50vw); vertical-align: middle; margin-right: 10px; accent-color: var(--right)";
+      const reading = state.read < 1 ? `, ${Math.floor(100 * state.read)} % read` : "";
       const waiting = run.pending ? `, ${run.pending.toLocaleString("en")} to be graded` : "";
-      return el("p", {}, bar, `${run.name}: ${done.toLocaleString("en")} of ${plural(run.planned, "sample")}${waiting}`);
+      return el("p", {}, bar, `${run.name}: ${done.toLocaleString("en")} of ${plural(run.planned, "sample")}${reading}${waiting}`);
     }),
   );
 }
