@@ -1,4 +1,4 @@
-"""`resit probe`: what a model's probabilities say."""
+"""`resit probe`: what a model's probabilities say, and what its training text holds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typing import Annotated
 
 import typer
 
+from resit.cli import overlap
+
 EXAMPLE = "Example: resit probe loglikelihood -M llamacpp -a pretrained=smollm2-135m --task gsm8k --limit 20"
-verbs = typer.Typer(help="Look at a model's probabilities.", no_args_is_help=True, epilog=EXAMPLE)
+verbs = typer.Typer(
+    help="Look at a model's probabilities, and into its training text.", no_args_is_help=True, epilog=EXAMPLE
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb group."""
+    overlap.register(verbs)
     app.add_typer(verbs, name="probe")
 
 
