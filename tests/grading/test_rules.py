@@ -35,7 +35,7 @@ def test_importing_it_loads_no_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("rule", [name for name in RULES if name not in ("math", *RECALL_RULES)])
+@pytest.mark.parametrize("rule", [name for name in RULES if name not in ("math", "program", *RECALL_RULES)])
 def test_every_rule_answers_under_its_own_name(rule: str) -> None:
     verdict = grade("The final answer is 18. The answer is 18.\n#### 18", "18", rule)
     assert (verdict.rule, verdict.extracted, verdict.correct) == (rule, verdict.extracted, 1.0)

@@ -36,12 +36,16 @@ def grade(
         str | None, typer.Option(help="Largest difference that counts as equal; none by default.")
     ] = None,
     finish_reason: Annotated[str, typer.Option(help="'length' for a response that was cut off.")] = "stop",
+    trust_model_code: Annotated[
+        bool, typer.Option("--trust-model-code", help="Run a program in the response, in a sandbox.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Grade a response against the right answer, and say what was read, where and why."""
     from resit.errors import UsageError
 
     options: dict[str, Any] = {"language": language, "tolerance": tolerance, "finish_reason": finish_reason}
+    options["trust_model_code"] = trust_model_code
     if jsonl is not None:
         if answer is not None or gold is not None:
             raise UsageError("--jsonl brings its own answers and golds; --answer and --gold go without it")

@@ -20,6 +20,8 @@ from resit.runs.execute import run as execute
 from resit.runs.folder import RunFolder
 from resit.runs.plan import Plan, Settings, make_plan
 from resit.runs.progress import ConsoleObserver
+from resit.runs.ray_executor import Cluster, ray_fleet, recipe_of
+from resit.runs.shards import Shard
 from resit.stats import wilson_interval
 from resit.tasks import Selection, select
 
@@ -39,7 +41,11 @@ class Launch:
     output_path: Path | None = None
     max_error_share: float = 0.01
     trust_task_code: bool = False
+    trust_model_code: bool = False
     as_json: bool = False
+    cluster: Cluster | None = None
+    """Where Ray's workers run; None: the model is in this process."""
+    shard: Shard | None = None
 
 
 def launch(wanted: Launch) -> dict[str, Any]:
@@ -52,12 +58,19 @@ def launch(wanted: Launch) -> dict[str, Any]:
             "a run needs --model and --tasks",
             "for example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh",
         )
-    chosen = select(wanted.tasks, include_path=wanted.include_path, trust_task_code=wanted.trust_task_code)
+    chosen = select(
+        wanted.tasks,
+        include_path=wanted.include_path,
+        trust_task_code=wanted.trust_task_code,
+        trust_model_code=wanted.trust_model_code,
+    )
     observer = ConsoleObserver(judge({task.name: task.rules for task in chosen.tasks}), wilson_interval)
     args = parse_model_args(wanted.model_args)
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
     model = create(wanted.model, args, setup)
-    job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer)
+    if wanted.cluster is not None:
+        model = ray_fleet(model, recipe_of(wanted.model, args, setup), wanted.cluster, setup)
+    job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer, wanted.shard)
     outcome, results = perform(job)
     show(job.path(), results, wanted.as_json)
     status, message = exit_status(outcome, wanted.max_error_share)
@@ -81,17 +94,19 @@ class Job:
     settings: Settings
     folder: Path | None
     observer: ConsoleObserver
+    shard: Shard | None = None
     _plan: Plan | None = None
 
     def plan(self) -> Plan:
         """What the run asks; made once."""
         if self._plan is None:
-            self._plan = make_plan(self.model.identity(), list(self.chosen.tasks), self.settings)
+            self._plan = make_plan(self.model.identity(), list(self.chosen.tasks), self.settings, self.shard)
         return self._plan
 
     def path(self) -> Path:
         """The run's folder: the one that was named, or that of the model and the settings."""
-        return self.folder or RUNS / folder_name(self.model.name, self.plan().identity())
+        part = "" if self.shard is None else f"-shard-{self.shard.index}-of-{self.shard.count}"
+        return self.folder or RUNS / (folder_name(self.model.name, self.plan().identity()) + part)
 
 
 def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:
@@ -104,7 +119,8 @@ def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:
     rules = {task.name: task.rules for task in job.chosen.tasks}
     before = [name for name in folder.tasks() if name not in rules]
     if before:  # a run that grew by a task still shows the ones it had
-        rules = {**rules_of(folder, before), **rules}
+        trusted = any(task.trust_model_code for task in job.chosen.tasks)
+        rules = {**rules_of(folder, before, trust_model_code=trusted), **rules}
     return outcome, score_folder(folder, rules)
 
 

@@ -80,6 +80,10 @@ Resources = Annotated[
 ShardOption = Annotated[
     str, typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts; `resit merge` joins them.")
 ]
+TrustModelCode = Annotated[
+    bool,
+    typer.Option("--trust-model-code", help="Run the programs that the model writes, in a sandbox."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print results.json on standard output.")]
 
 
@@ -108,6 +112,7 @@ def run(
     output_path: OutputPath = None,
     max_error_share: MaxErrorShare = 0.01,
     trust_task_code: TrustTaskCode = False,
+    trust_model_code: TrustModelCode = False,
     executor: Executor = "local",
     address: Address = "",
     workers: Workers = None,
@@ -165,6 +170,7 @@ def run(
             output_path=output_path,
             max_error_share=max_error_share,
             trust_task_code=trust_task_code,
+            trust_model_code=trust_model_code,
             as_json=as_json,
             cluster=options.cluster(executor, address, workers, options.settings("--resources", resources)),
             shard=Shard.parsed(shard) if shard else None,

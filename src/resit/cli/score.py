@@ -38,6 +38,9 @@ def score(
     trust_task_code: Annotated[
         bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
     ] = False,
+    trust_model_code: Annotated[
+        bool, typer.Option("--trust-model-code", help="Run the programs that the model wrote, in a sandbox.")
+    ] = False,
     interval: Annotated[
         Interval, typer.Option(help="How the shown intervals are made; results.json keeps the default.")
     ] = Interval.auto,
@@ -59,14 +62,15 @@ def score(
     """
     from resit.cli import options
     from resit.cli.rescoring import show_changes, show_disagreements, watch_run
-    from resit.cli.scoring import rules_of, score_folder, show
+    from resit.cli.scoring import check_trusted, rules_of, score_folder, show
     from resit.reports.changes import scores_kept
     from resit.reports.results import only_tasks
     from resit.runs.folder import RunFolder
 
     folder = RunFolder.existing(run)
-    wanted = rules_of(folder, options.names(tasks), trust_task_code)
-    rules = rules_of(folder, (), trust_task_code)  # the derived files keep the tasks that are not shown
+    wanted = rules_of(folder, options.names(tasks), trust_task_code, trust_model_code)
+    rules = rules_of(folder, (), trust_task_code, trust_model_code)  # the files keep what is not shown
+    check_trusted(rules, trust_model_code)
     if watch is not None:
         watch_run(folder, rules, watch, as_json)
         return

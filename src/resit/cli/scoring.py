@@ -14,6 +14,7 @@ import typer
 from resit.cli.lots import shares
 from resit.errors import ResitError, UsageError
 from resit.grading import scorer
+from resit.grading.rules import with_trust
 from resit.records import Generation, Question, ScoringRules, Verdict
 from resit.reports.merging import merged
 from resit.reports.results import TaskTally, build_results, write_results
@@ -57,19 +58,29 @@ def score_folder(
 def check_scorable(tasks: Iterable[Task]) -> None:
     """Raise UsageError, naming the file, for a task with an unknown filter, metric, rule or option.
 
-    Before the first request: a fault in the rules must not cost a generation.
+    So does one that would run what the model writes without the user's leave. Before the first request: a
+    fault in the rules must not cost a generation.
     """
     for task in tasks:
         try:
-            scorer(task.rules)
+            scorer(with_trust(task.rules, task.trust_model_code))
         except UsageError as error:
             raise UsageError(f"{task.source}: {error}", error.hint) from None
 
 
-def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -> dict[str, ScoringRules]:
+def check_trusted(rules: Mapping[str, ScoringRules], trust_model_code: bool) -> None:
+    """Raise UsageError for rules that have to run what a model wrote without the user's leave."""
+    for own in rules.values():
+        with_trust(own, trust_model_code)
+
+
+def rules_of(
+    folder: RunFolder, only: Iterable[str] = (), trust: bool = False, trust_model_code: bool = False
+) -> dict[str, ScoringRules]:
     """The rules of a run's tasks as their files say now, or as recorded where the file cannot be had.
 
-    Raises UsageError for a task that the run does not hold.
+    Programs that the model wrote are run with `trust_model_code` only; else they have no verdict. Raises
+    UsageError for a task that the run does not hold.
     """
     about = (folder.record() or {}).get("tasks", {})
     unknown = [name for name in only if name not in about]
@@ -77,7 +88,8 @@ def rules_of(folder: RunFolder, only: Iterable[str] = (), trust: bool = False) -
         raise UsageError(
             f"{folder.path} has no task {unknown[0]!r}", f"it holds {', '.join(about) or 'no task at all'}"
         )
-    return {name: _rules(name, about[name], trust) for name in only or about}
+    found = {name: _rules(name, about[name], trust) for name in only or about}
+    return {n: with_trust(r, True) for n, r in found.items()} if trust_model_code else found
 
 
 def _rules(name: str, about: Mapping[str, Any], trust: bool) -> ScoringRules:
@@ -105,12 +117,14 @@ def _rules_in(reference: str, name: str, trust: bool) -> ScoringRules | None:
 def judge(rules: Mapping[str, ScoringRules]) -> Any:
     """A function from (question, generation) to the verdict that the progress line shows."""
     prepared = cache(lambda task: scorer(rules[task]))
+    quoted = {task: own.headline.partition(",")[2] for task, own in rules.items()}
 
     def verdict(question: Question, generation: Generation) -> Verdict:
         score = prepared(question.task)(question, [generation])
         verdicts = score.samples[0].verdicts
         first = next(iter(verdicts), "")
-        return verdicts.get("robust") or verdicts.get(first) or Verdict("none", None, 0.0)
+        shown = (verdicts.get(rule) for rule in ("robust", quoted[question.task], first))
+        return next((found for found in shown if found), Verdict("none", None, 0.0))
 
     return verdict
 

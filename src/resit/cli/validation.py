@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Literal
 
 from resit.grading import Policy, make_policy, score_question, score_task
-from resit.grading.rules import RECALL_RULES
+from resit.grading.rules import PROGRAM, RECALL_RULES, with_trust
 from resit.prompts import checks
 from resit.records import Generation, Question, QuestionScore, ScoringRules, Verdict
 from resit.tasks import Task
@@ -79,7 +79,7 @@ def validate(task: Task) -> Validation:
     found.documents = len(questions)
     _check_texts(questions, found)
     _check_exemplars(task, questions[0], found)
-    _check_golds(questions, task.rules, found)
+    _check_golds(questions, with_trust(task.rules, True), found)  # the programs that it runs are its own
     if task.config.fewshot_config.fewshot_indices:
         found.add("note", "fewshot_indices has no effect, here as in lm-eval 0.4.13")
     return found
@@ -213,6 +213,8 @@ def _generations(question: Question, texts: Sequence[str]) -> list[Generation]:
 
 def _sentences_of(rules: ScoringRules) -> Iterator[str]:
     """Sentences that the task's own patterns ask for: what stands before and behind their groups."""
+    if PROGRAM in rules.named:
+        yield "```python\ndef solution():\n    return {}\n```"
     for chain in rules.filters:
         for step in chain.steps:
             pattern = str(step.kwargs.get("regex_pattern", ""))

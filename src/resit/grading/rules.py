@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from resit.errors import UsageError
 from resit.grading.filters import Unscorable
 from resit.grading.reasoning import REASONING_TAGS
-from resit.records import Verdict
+from resit.records import ScoringRules, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Policy:
     """The gold answer is what follows its last occurrence in the reference; empty: the whole reference."""
     reasoning_tags: tuple[tuple[str, str], ...] = REASONING_TAGS
     """Opening and closing tag of the reasoning that is no part of the answer."""
+    trust_model_code: bool = False
+    """Run the programs that a model wrote; never a task's own wish, always the user's."""
 
 
 Rule: TypeAlias = Callable[[str, str, Policy, bool], Verdict]
@@ -47,12 +49,16 @@ RULES: Mapping[str, str] = {
     "scale": "resit.grading.legacy:scale",
     "deepseek_math": "resit.grading.deepseek_math:deepseek_math",
     "gsm8k": "resit.grading.legacy:gsm8k",
+    "program": "resit.grading.program:program",
     "recall_exact": "resit.grading.recall:recall_exact",
     "recall_rouge_l": "resit.grading.recall:recall_rouge_l",
 }
 """Name to where the rule's function is; it is imported when it is first used."""
 
 
+TRUST = "trust_model_code"
+PROGRAM = "program"
+"""The rule that runs what a model wrote."""
 RECALL_RULES = ("recall_exact", "recall_rouge_l")
 """Rules that compare the whole continuation: they look for no answer in it."""
 
@@ -69,9 +75,24 @@ def find_rule(name: str) -> Rule:
     return rule
 
 
+def with_trust(rules: ScoringRules, trust: bool) -> ScoringRules:
+    """The rules as the user's `--trust-model-code` leaves them.
+
+    Raises UsageError without it for rules that have to run programs.
+    """
+    if PROGRAM not in rules.named:
+        return rules
+    if not trust:
+        raise UsageError(
+            f"the rule {PROGRAM!r} runs the Python that the model wrote, which nobody has read",
+            "pass --trust-model-code to run it in the sandbox (docs/programs.md says what that guarantees)",
+        )
+    return replace(rules, options={**rules.options, TRUST: True})
+
+
 def make_policy(options: Mapping[str, Any]) -> Policy:
     """The policy that a task's options ask for; raises `UsageError` for an unknown or bad one."""
-    known = {"language", "tolerance", "gold", "gold_marker", "reasoning_tags"}
+    known = {"language", "tolerance", "gold", "gold_marker", "reasoning_tags", TRUST}
     for name in options:
         if name not in known:
             close = get_close_matches(name, known, n=1)
@@ -82,6 +103,7 @@ def make_policy(options: Mapping[str, Any]) -> Policy:
         tolerance=_tolerance(options.get("tolerance")),
         gold_marker=_gold_marker(options),
         reasoning_tags=_tags(options.get("reasoning_tags", REASONING_TAGS)),
+        trust_model_code=options.get(TRUST) is True,
     )
 
 

@@ -33,7 +33,7 @@ def rules_to(rules: ScoringRules) -> dict[str, Any]:
         ],
         "headline": rules.headline,
         "named": list(rules.named),
-        "options": dict(rules.options),
+        "options": _told(rules.options),
         "needs_code": code,
     }
     return dict(normalised(record))
@@ -46,8 +46,13 @@ def rules_from(record: Mapping[str, Any]) -> ScoringRules:
         metrics=tuple(_metric(metric) for metric in record["metrics"]),
         headline=record["headline"],
         named=tuple(record["named"]),
-        options=record["options"],
+        options=_told(record["options"]),
     )
+
+
+def _told(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The task's options; whether a model's programs may run is told by the user, never by a file."""
+    return {name: value for name, value in options.items() if name != "trust_model_code"}
 
 
 def _chain(record: Mapping[str, Any]) -> FilterChain:

@@ -104,6 +104,9 @@ class Study(RunSettings):
     trust_task_code: bool = Field(
         default=False, description="run the Python that a task file names with !function"
     )
+    trust_model_code: bool = Field(
+        default=False, description="run the programs that the models write, in a sandbox"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,12 @@ def cells(path: Path, study: Study) -> list[Cell]:
     tasks: dict[str, tuple[TaskEntry, Task]] = {}
     for item in study.tasks:
         entry = TaskEntry(task=item) if isinstance(item, str) else item
-        found = load([entry.task], include_path=include, trust_task_code=study.trust_task_code)
+        found = load(
+            [entry.task],
+            include_path=include,
+            trust_task_code=study.trust_task_code,
+            trust_model_code=study.trust_model_code,
+        )
         if entry.name and len(found) > 1:
             raise UsageError(
                 f"{path}: {entry.task!r} stands for {len(found)} tasks, so one name cannot be theirs"

@@ -84,7 +84,7 @@ def protocol(task: Task) -> dict[str, Any]:
         "metrics": {metric.name: [dict(metric.kwargs), metric.aggregation] for metric in rules.metrics},
         "headline": rules.headline,
         "rules": list(rules.named),
-        "options": dict(rules.options),
+        "options": dict(task.config.resit.options),
     }
 
 

@@ -47,10 +47,17 @@ def load(
     *,
     include_path: Path | None = None,
     trust_task_code: bool = False,
+    trust_model_code: bool = False,
     reader: RowReader = assets.rows,
 ) -> list[Task]:
     """The tasks that the names stand for, each once, in order. Raises UsageError for an unknown name."""
-    selection = select(names, include_path=include_path, trust_task_code=trust_task_code, reader=reader)
+    selection = select(
+        names,
+        include_path=include_path,
+        trust_task_code=trust_task_code,
+        trust_model_code=trust_model_code,
+        reader=reader,
+    )
     return list(selection.tasks)
 
 
@@ -59,6 +66,7 @@ def select(
     *,
     include_path: Path | None = None,
     trust_task_code: bool = False,
+    trust_model_code: bool = False,
     reader: RowReader = assets.rows,
 ) -> Selection:
     """The tasks and groups that the names stand for. Raises UsageError for an unknown name."""
@@ -67,7 +75,7 @@ def select(
     if include_path is not None and not include_path.is_dir():
         raise UsageError(f"--include_path: expected a folder, found {str(include_path)!r}")
     own: tuple[Shelf, ...] = (FolderShelf(Place(str(include_path))),) if include_path else ()
-    desk = _Desk(trust_task_code, reader)
+    desk = _Desk(trust_task_code, trust_model_code, reader)
     for name in names:
         desk.take(name, (*own, CatalogueShelf()))
     return Selection(tuple(desk.tasks.values()), tuple(desk.groups.values()))
@@ -78,6 +86,7 @@ class _Desk:
     """Collects the tasks and groups that names stand for."""
 
     trust: bool
+    trust_model: bool
     reader: RowReader
     tasks: dict[str, Task] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -126,7 +135,7 @@ class _Desk:
         if "group" in keys:
             keys = {**keys, "tag": list(tags_of(keys))}
             del keys["group"]
-        task = Task(task_config(resolved(keys, self.trust), place), str(place), self.reader)
+        task = Task(task_config(resolved(keys, self.trust), place), str(place), self.reader, self.trust_model)
         task.rules  # noqa: B018  (a fault in the rules shows when the task loads, not after the generations)
         other = self.tasks.setdefault(task.name, task)
         if other.source != task.source or other.config != task.config:

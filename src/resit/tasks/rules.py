@@ -44,6 +44,10 @@ DEFAULT_CHAIN = FilterChain("none", (FilterStep("take_first"),))
 def scoring_rules(config: TaskConfig, where: object) -> ScoringRules:
     """The task's rules. Raises UsageError for an unknown filter, setting or headline, a broken regex."""
     chains = tuple(_chain(entry, where) for entry in config.filter_list or ())
+    if "trust_model_code" in config.resit.options:
+        raise UsageError(
+            f"{where}: resit.options: a task cannot have itself trusted", "--trust-model-code is the user's"
+        )
     rules = ScoringRules(
         filters=chains if config.filter_list is not None else (DEFAULT_CHAIN,),
         metrics=_metrics(config.metric_list, where),

@@ -24,6 +24,8 @@ class Task:
     """The file that the task was loaded from."""
     reader: RowReader = assets.rows
     """What gives the rows of a split."""
+    trust_model_code: bool = False
+    """Whether the user lets programs run that the model writes."""
 
     @property
     def name(self) -> str:
@@ -38,7 +40,10 @@ class Task:
     @cached_property
     def rules(self) -> ScoringRules:
         """Filters, metrics and grading policy."""
-        return scoring_rules(self.config, self.source)
+        rules = scoring_rules(self.config, self.source)
+        if not self.trust_model_code:
+            return rules
+        return replace(rules, options={**rules.options, "trust_model_code": True})
 
     @cached_property
     def _documents(self) -> list[Document]:
