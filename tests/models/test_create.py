@@ -75,7 +75,7 @@ def test_importing_the_room_imports_no_backend() -> None:
 def test_every_argument_is_described() -> None:
     source = Path(create.__code__.co_filename).parent
     assert source.is_dir()
-    for kind in ("llamacpp", "scripted", "replay", "openai"):
+    for kind in ("hf", "llamacpp", "scripted", "replay", "openai"):
         module = __import__(f"resit.models.{kind}", fromlist=["arguments"])
         for name, field in module.arguments(kind).model_fields.items():
             assert field.description, f"{kind}.{name} has no description"
