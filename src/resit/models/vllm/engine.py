@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import importlib.util
 import json
@@ -29,14 +30,11 @@ def require() -> None:
 
 
 @cache
-def _vllm(debug: bool) -> Any:
+def _vllm(debug: bool = False) -> Any:
     """The package, told before it is imported to log to standard error, and errors only."""
-    quiet = {
-        "VLLM_LOGGING_STREAM": "ext://sys.stderr",
-        "VLLM_LOGGING_LEVEL": "INFO" if debug else "ERROR",
-        "VLLM_NO_USAGE_STATS": "1",
-        "TQDM_DISABLE": "0" if debug else "1",
-    }
+    quiet = {"VLLM_LOGGING_STREAM": "ext://sys.stderr", "VLLM_NO_USAGE_STATS": "1"}
+    if not debug:
+        quiet |= {"VLLM_LOGGING_LEVEL": "ERROR", "TQDM_DISABLE": "1"}
     for name, value in quiet.items():
         os.environ.setdefault(name, value)
     require()
@@ -113,24 +111,96 @@ class Done:
     seconds: float = 0.0
 
 
+class _One:
+    """One copy of the model: vLLM's synchronous engine, whose steps the caller's thread takes."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.llm = _vllm().LLM(**options)
+        self._engine = self.llm.llm_engine
+        self.config = self._engine.vllm_config
+
+    def add(self, name: str, prompt: Mapping[str, Any], params: Any, lora: Any) -> None:
+        """Give the engine a request."""
+        self._engine.add_request(name, prompt, params, lora_request=lora)
+
+    def outputs(self) -> list[Any]:
+        """What has ended since the last call; waits for the engine's next step."""
+        return [output for output in self._engine.step() if output.finished]
+
+    def abort(self, names: list[str]) -> None:
+        """Take requests back."""
+        self._engine.abort_request(names)
+
+    def close(self) -> None:
+        """End the engine's processes."""
+        self._engine.engine_core.shutdown()
+        del self._engine, self.llm
+
+
+class _Copies:
+    """Several copies (`data_parallel_size`): vLLM's asynchronous engine, which shares the requests out."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._engine = self._loop.run_until_complete(self._start(options))
+        self.config = self._engine.vllm_config
+
+    @staticmethod
+    async def _start(options: Mapping[str, Any]) -> Any:
+        from vllm import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**{"disable_log_stats": True, **options}))
+
+    def add(self, name: str, prompt: Mapping[str, Any], params: Any, lora: Any) -> None:
+        """Give the engine a request."""
+        self._tasks.add(self._loop.create_task(self._end(name, prompt, params, lora)))
+
+    async def _end(self, name: str, prompt: Mapping[str, Any], params: Any, lora: Any) -> Any:
+        async for output in self._engine.generate(prompt, params, name, lora_request=lora):
+            if output.finished:
+                return output
+        raise RuntimeError(f"request {name} has no end")
+
+    def outputs(self) -> list[Any]:
+        """What has ended since the last call; waits until something has."""
+        waiting = asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        done, self._tasks = self._loop.run_until_complete(waiting)
+        return [task.result() for task in done]
+
+    def abort(self, names: list[str]) -> None:
+        """Take requests back."""
+        for task in self._tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
+        self._tasks = set()
+
+    def close(self) -> None:
+        """End the engine's processes."""
+        self._engine.shutdown()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+
 class Engine:
     """A loaded model. Raises AssetError, with vLLM's own words, when it does not start."""
 
     def __init__(self, options: Mapping[str, Any], adapter: str | None = None, debug: bool = False) -> None:
         self._vllm = _vllm(debug)
+        copies = int(options.get("data_parallel_size", 1))
         try:
-            self.llm = self._vllm.LLM(**{"use_tqdm_on_load": debug, **options})
+            start = _Copies if copies > 1 else _One
+            self.driver: _One | _Copies = start({"use_tqdm_on_load": debug, **options})
         except Exception as error:  # configuration, memory, a lost child process: anything
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise AssetError(
                 f"vLLM cannot start with {options['model']}: {' '.join(lines)[:600] or type(error).__name__}",
                 "run again with --debug to see vLLM's own log",
             ) from error
-        self._engine = self.llm.llm_engine
         self._adapter = self._lora(adapter) if adapter else None
-        config = self._engine.vllm_config
-        self.context: int = config.model_config.max_model_len
-        self.slots: int = config.scheduler_config.max_num_seqs
+        self.context: int = self.driver.config.model_config.max_model_len
+        self.slots: int = copies * self.driver.config.scheduler_config.max_num_seqs
         self._number = 0
 
     def _lora(self, path: str) -> Any:
@@ -172,13 +242,12 @@ class Engine:
                         yield Done(job, error=refused)
                     else:
                         waiting[self._add(job)] = job
-                for output in self._step() if waiting else ():
-                    if output.finished:
-                        job = waiting.pop(output.request_id)
-                        yield Done(job, output, seconds=time.monotonic() - job.began)
+                for output in self._ended() if waiting else ():
+                    job = waiting.pop(output.request_id)
+                    yield Done(job, output, seconds=time.monotonic() - job.began)
         finally:
             with suppress(Exception):  # a dead engine has nothing to abort
-                self._engine.abort_request(list(waiting))
+                self.driver.abort(list(waiting))
 
     def _refused(self, job: Job) -> str | None:
         """Why a prompt cannot be evaluated at all."""
@@ -196,16 +265,16 @@ class Engine:
         prompt = {"type": "token", "prompt_token_ids": list(job.token_ids)}
         params = self.params(job.params)
         try:
-            self._engine.add_request(name, prompt, params, lora_request=self._adapter)
+            self.driver.add(name, prompt, params, self._adapter)
         except ValueError as error:
             raise UsageError(f"vLLM refuses a request: {error}") from None
         except Exception as error:
             raise self._died(error) from error
         return name
 
-    def _step(self) -> list[Any]:
+    def _ended(self) -> list[Any]:
         try:
-            return list(self._engine.step())
+            return self.driver.outputs()
         except Exception as error:
             raise self._died(error) from error
 
@@ -214,5 +283,4 @@ class Engine:
 
     def close(self) -> None:
         """End the engine's processes and free its memory."""
-        self._engine.engine_core.shutdown()
-        del self._engine, self.llm
+        self.driver.close()

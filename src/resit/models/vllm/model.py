@@ -96,7 +96,6 @@ class VllmModel:
             "enforce_eager": args.enforce_eager,
             "max_num_seqs": args.max_num_seqs or self._setup.concurrency,
             "enable_lora": True if self._adapter else None,
-            "max_logprobs": -1,
         }
         return {name: value for name, value in wanted.items() if value is not None} | dict(self._extras)
 
