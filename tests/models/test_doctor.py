@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from collections.abc import Callable
@@ -85,6 +86,42 @@ def test_seeds_that_are_ignored_and_seeds_that_switch_sampling_off(serve: Serve,
     )
 
 
+def test_a_seed_that_others_disturb(serve: Serve, reply: MakeReply) -> None:
+    """As of `transformers serve`: one generator for all requests, seeded by whichever came last."""
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        await asyncio.sleep(0.05)
+        company = f" beside {server.in_flight}" if body["temperature"] and server.in_flight > 1 else ""
+        return web.json_response(reply(f"text {body['seed'] if body['temperature'] else 0}{company}"))
+
+    server = serve(answer)
+    found = findings(server.url)["seed"]
+    assert (found.value, found.good) == ("alone", False)
+
+
+def test_a_server_that_gives_few_texts_a_request(serve: Serve, reply: MakeReply) -> None:
+    usual = healthy(reply)
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        if body.get("n", 1) > 2:
+            words = f"Field 'n': Value must be between 1 <= value <= 2, but got {body['n']}"
+            return web.json_response({"error": {"message": words}}, status=400)
+        return await usual(request, body)
+
+    found = findings(serve(answer).url)["n"]
+    assert (found.value, found.says) == (True, "supported, at most 2")
+
+
+def test_every_server_is_examined(serve: Serve, reply: MakeReply) -> None:
+    one, two = serve(healthy(reply)), serve(healthy(reply))
+    urls = f"base_url={one.url};{two.url}"
+    done = CliRunner().invoke(app, ["doctor", "-a", urls, "--concurrency", "1", "--json"])
+    assert done.exit_code == 0, done.output
+    servers = json.loads(done.stdout)["servers"]
+    assert list(servers) == [one.url, two.url]
+    assert all(findings["seed"]["value"] == "honoured" for findings in servers.values())
+
+
 def test_a_probe_that_is_refused_does_not_end_the_examination(serve: Serve, reply: MakeReply) -> None:
     usual = healthy(reply)
 
@@ -94,7 +131,7 @@ def test_a_probe_that_is_refused_does_not_end_the_examination(serve: Serve, repl
         return await usual(request, body)
 
     found = findings(serve(answer).url)
-    assert found["several"].says == "refused: 400: not supported"
+    assert found["n"].says == "refused (400: not supported); every sample is asked for by itself"
     assert found["speed at 2"].good
 
 

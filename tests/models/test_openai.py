@@ -245,6 +245,27 @@ def test_a_server_without_n_gets_a_request_for_each_seed(
     assert [note for note in notes if "by itself" in note]
 
 
+def test_a_server_that_gives_few_texts_a_request_is_asked_for_few(
+    serve: Serve, reply: MakeReply, ask: Ask
+) -> None:
+    """llama.cpp gives as many as it has slots, and says so."""
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        count = body.get("n", 1)
+        if count > 3:
+            words = f"Field 'n': Value must be between 1 <= value <= 3, but got {count}"
+            return web.json_response({"error": {"message": words}}, status=400)
+        return web.json_response(reply(*(f"{body['prompt']} {body['seed']} {i}" for i in range(count))))
+
+    server = serve(answer)
+    notes: list[str] = []
+    requests = [ask(f"p{d}", d, repeat=r, seed=r, temperature=0.7) for d in range(3) for r in range(8)]
+    answers = generate(open_model(server, notes=notes), requests)
+    assert len({(a.doc_id, a.repeat) for a in answers}) == len({a.text for a in answers}) == 24
+    assert sorted(body.get("n", 1) for body in server.bodies) == [2] * 3 + [3] * 6 + [8]
+    assert notes == ["the server gives 3 texts a request"]
+
+
 def test_greedy_repeats_never_share_a_request(echo: Any, ask: Ask) -> None:
     generate(open_model(echo), [ask("q", 0, repeat=r) for r in range(3)])
     assert [body.get("n") for body in echo.bodies] == [None] * 3
@@ -399,8 +420,12 @@ def test_ill_formed_prices(echo: Any, tmp_path: Path, content: str) -> None:
 
 
 def test_arguments_that_cannot_be(echo: Any) -> None:
-    with pytest.raises(UsageError, match="expected a number or auto"):
+    with pytest.raises(UsageError, match="expected a number from 1 up, or auto"):
         create("openai-chat", {"base_url": echo.url, "num_concurrent": "many"})
+    with pytest.raises(UsageError, match="from 1 up"):
+        create("openai-chat", {"base_url": echo.url, "num_concurrent": "0"})
+    with pytest.raises(UsageError, match="timeout"):
+        create("openai-chat", {"base_url": echo.url, "timeout": "inf"})
     with pytest.raises(UsageError, match="completions endpoint"):
         create("openai-chat", {"tokens": "true"})
     with pytest.raises(UsageError, match="tokenizer"):

@@ -104,6 +104,7 @@ class Drain:
         self._asking, self._replicas, self._patience = asking, replicas, patience
         self._loop, self._notify = loop, notify
         self._outages = Outages(self, replicas, patience, notify)
+        replicas.reopen()
         self._todo: deque[Job] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -118,7 +119,9 @@ class Drain:
         self.retries = 0
 
     async def open(self) -> None:
-        """Find out which of several servers are there, and that they are one model. Raises UsageError."""
+        """Find out, once, which of several servers are there; they must be one model. Raises UsageError."""
+        if self._replicas.told is not None:
+            return
         for replica, failure in await self._replicas.compare():
             self._outages.tell(replica, failure)
             self.start(self._outages.sit_out(replica, failure))

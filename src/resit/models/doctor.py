@@ -16,7 +16,7 @@ from resit.models.failures import RETRIED, Failure, Kind
 from resit.models.protocol import JSON
 from resit.models.replies import Reply
 from resit.models.server import Server
-from resit.models.wire import Dialect, Wording, request_body
+from resit.models.wire import Dialect, Wording, most_texts, request_body
 from resit.records import Message, Sampling
 
 STORY = "Write a short story about a cat that learns to count.\n\nOnce upon a time"
@@ -91,24 +91,40 @@ async def greedy(patient: Patient) -> Finding:
 
 
 async def seeds(patient: Patient) -> Finding:
-    """Whether a seed is honoured, and whether sampling goes on with one."""
+    """Whether a seed is honoured, alone and beside other requests, and whether sampling goes on with one."""
     first, again, *others = [await patient.text(STORY, DRAWN, seed) for seed in (1, 1, 2, 3)]
     if len({first, *others}) == 1:
         unseeded = {await patient.text(STORY, DRAWN, None) for _ in range(3)}
         says = "with a seed every text is the same" if len(unseeded) > 1 else "the temperature is ignored"
         return Finding("seed", f"{says}: repeats would be copies", "no sampling", good=False)
     if first == again:
-        return Finding("seed", "honoured: same seed same text, other seed other text", "honoured")
+        company = (patient.text(f"{number}. {COUNTING}", DRAWN, number) for number in range(3))
+        beside, *_ = await asyncio.gather(patient.text(STORY, DRAWN, 1), *company)
+        if beside == first:
+            return Finding("seed", "honoured: same seed same text, other seed other text", "honoured")
+        says = "honoured alone, another text beside other requests: samples cannot be drawn again"
+        return Finding("seed", says, "alone", good=False)
     return Finding("seed", "ignored: samples cannot be drawn again", "ignored", good=False)
 
 
 async def several(patient: Patient) -> Finding:
     """Whether one request can ask for n texts."""
-    reply = await patient.ask(STORY, DRAWN, 1, TEXTS)
+    asked = TEXTS
+    try:
+        reply = await patient.ask(STORY, DRAWN, 1, asked)
+    except Failure as failure:
+        if failure.kind is not Kind.REQUEST:
+            raise
+        asked = most_texts(str(failure)) or 1
+        if not 1 < asked < TEXTS:
+            return Finding("n", f"refused ({failure}); every sample is asked for by itself", False)
+        reply = await patient.ask(STORY, DRAWN, 1, asked)
     distinct = len({choice.text for choice in reply.choices})
-    good = len(reply.choices) == TEXTS and distinct > 1
-    says = "supported" if good else f"asked for {TEXTS}: {len(reply.choices)} texts, {distinct} different"
-    return Finding("n", says, good)
+    works = len(reply.choices) == asked and distinct > 1
+    if works:
+        return Finding("n", "supported" if asked == TEXTS else f"supported, at most {asked}", True)
+    found = f"{len(reply.choices)} texts, {distinct} different"
+    return Finding("n", f"asked for {asked}: {found}; every sample is asked for by itself", False)
 
 
 async def stops(patient: Patient) -> Finding:

@@ -64,12 +64,14 @@ class Arguments(BaseModel):
     num_concurrent: str | None = Field(
         None, description="requests in flight at each server: a number, or auto (the default)"
     )
-    timeout: float = Field(600.0, gt=0, description="seconds that one request may take, from its sending")
+    timeout: float = Field(
+        600.0, gt=0, allow_inf_nan=False, description="seconds that one request may take, from its sending"
+    )
     max_retries: int = Field(
         8, ge=0, description="times that a request is asked again after trouble that may pass"
     )
     retry_seconds: float = Field(
-        600.0, ge=0, description="seconds that a request, or a rate limit, is waited for"
+        600.0, ge=0, allow_inf_nan=False, description="seconds that a request, or a rate limit, is waited for"
     )
     api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key")
     header: dict[str, str] = Field({}, description="HTTP headers, in model_args written as JSON")
@@ -143,9 +145,12 @@ def _fixed_limit(args: Arguments, setup: Setup) -> int | None:
     if args.num_concurrent in (None, "auto"):
         return None
     try:
-        return max(1, int(args.num_concurrent or ""))
+        limit = int(args.num_concurrent or "")
     except ValueError:
-        raise UsageError(f"num_concurrent={args.num_concurrent}: expected a number or auto") from None
+        limit = 0
+    if limit < 1:
+        raise UsageError(f"num_concurrent={args.num_concurrent}: expected a number from 1 up, or auto")
+    return limit
 
 
 def _jobs(requests: Iterable[Request], several: int) -> Iterator[Job]:
@@ -183,7 +188,13 @@ class OpenAIModel:
     @property
     def name(self) -> str:
         """The model's name at the server."""
-        return self._servers[0].model or self._loop().run(agree(self._servers))
+        if (known := self._servers[0].model) is not None:
+            return known
+        try:
+            return self._loop().run(agree(self._servers))
+        except Exception:
+            self.close()  # who asks for the name has not opened the model yet
+            raise
 
     def _loop(self) -> Loop:
         if self._open_loop is None:

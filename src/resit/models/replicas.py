@@ -116,6 +116,12 @@ class Replicas:
         """Whether every server is gone."""
         return all(replica.down for replica in self.all)
 
+    def reopen(self) -> None:
+        """Whoever was gone in the last stream of requests may be back."""
+        for replica in self.all:
+            replica.down, replica.asked_for = replica.excluded, False
+            replica.suspects.clear()
+
     async def compare(self) -> list[tuple[Replica, Failure]]:
         """Ask every server what model it has; those that cannot be reached are set aside and returned.
 

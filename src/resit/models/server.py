@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ from resit.models.wire import Endpoint, api_root, endpoints
 from resit.records import Prompt
 
 _ELSEWHERE = {404, 405}
+_LOGIN = re.compile(r"(?<=//)[^/@]*@|^[^/@]*@")
+"""User and password in an address: they are sent as a header."""
 ALIVE_SECONDS = 10.0
 """A server that takes no connection for so long is gone."""
 
@@ -53,7 +56,10 @@ class Server:
         self.access = access
         self.endpoint = endpoint
         self.model = model
-        self._urls = list(endpoints(access.url, endpoint))
+        address, mark, query = access.url.partition("?")
+        self._urls = list(endpoints(_LOGIN.sub("", address), endpoint))
+        self._query = mark + query
+        """What every address ends in, such as Azure's `?api-version=…`."""
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -78,15 +84,25 @@ class Server:
         return self._session
 
     def hidden(self, words: str) -> str:
-        """A server's words without the key, which some servers repeat."""
-        return words.replace(self.access.key, "***") if self.access.key else words
+        """A server's words without key and headers, which some servers repeat."""
+        for secret in self.access.secrets:
+            words = words.replace(secret, "***")
+        return words
+
+    def _hidden_bytes(self, raw: bytes) -> bytes:
+        """The same before anything is cut off, which might leave the half of a key."""
+        for secret in self.access.secrets:
+            raw = raw.replace(secret.encode(), b"***")
+        return raw
 
     async def post(self, body: bytes, max_tokens: int) -> Reply:
         """The reply to a request body. Raises Failure."""
         while True:
             url = self.url
             try:
-                status, headers, raw = await exchange(self.session(), "POST", url, body)
+                status, headers, raw = await exchange(self.session(), "POST", url + self._query, body)
+                if status != 200:
+                    raw = self._hidden_bytes(raw)
                 return read_reply(status, headers, raw, max_tokens)
             except Failure as failure:
                 if failure.status in _ELSEWHERE and self._elsewhere(url):
@@ -102,7 +118,7 @@ class Server:
     async def ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON that another address of the server answers with; None where it answers with an error."""
         data = None if body is None else json.dumps(body).encode()
-        status, _, raw = await exchange(self.session(), method, url, data)
+        status, _, raw = await exchange(self.session(), method, url + self._query, data)
         if status != 200:
             return None
         try:
@@ -144,7 +160,7 @@ class Server:
         patience = aiohttp.ClientTimeout(total=3 * ALIVE_SECONDS, sock_connect=ALIVE_SECONDS)
         async with open_session(self.access) as session:
             try:
-                address = f"{api_root(self.url)}/models"
+                address = f"{api_root(self.url)}/models{self._query}"
                 async with session.get(address, timeout=patience, allow_redirects=False) as response:
                     return response.status not in GATEWAY
             except aiohttp.ConnectionTimeoutError:

@@ -54,9 +54,9 @@ class Dialect:
             self.send_seed = False
             return self._note("the server takes no seed: its samples cannot be drawn again")
         if texts > 1 and self.several is None:
-            named = _LIMIT.search(words)
-            if named and 1 < int(named[1]) < texts:
-                self.most_texts = int(named[1])
+            limit = most_texts(words)
+            if limit and 1 < limit < texts:
+                self.most_texts = limit
                 return self._note(f"the server gives {self.most_texts} texts a request")
             self.several = False
             return self._note(
@@ -79,6 +79,12 @@ class Wording:
     """Ask vLLM and SGLang to continue a last assistant turn; others do so by themselves or not at all."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Sent with every request as they are."""
+
+
+def most_texts(words: str) -> int | None:
+    """The largest n that a refusal names; None where it names none."""
+    named = _LIMIT.search(words)
+    return int(named[1]) if named else None
 
 
 def _messages(prompt: Prompt) -> list[dict[str, str]]:

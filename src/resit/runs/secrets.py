@@ -14,6 +14,19 @@ _TELLING = 8
 """Characters from which on a value found in a text is the secret, and no chance (a port is in many texts)."""
 
 
+_LOGIN = re.compile(r"(?<=://)[^/@\s;]+@|(?<=\S)\?[^\s;]*")
+"""What an address has besides host and path: user and password, and a query, where keys may be."""
+
+
+def without_logins(value: Any) -> Any:
+    """Settings whose addresses show host and path only."""
+    if isinstance(value, str):
+        return _LOGIN.sub("", value) if "://" in value else value
+    if isinstance(value, Mapping):
+        return {key: without_logins(item) for key, item in value.items()}
+    return [without_logins(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 class Secrets:
     """Puts in the values of `${NAME}`, and takes them out again wherever they turn up."""
 
