@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from resit.errors import AssetError
 from resit.models.gguf import file_sha256, read_header
@@ -45,6 +45,9 @@ UNKNOWN_LENGTH = 2048
 _DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _LFS = b"version https://git-lfs"
 
+Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Which of a repository's files are wanted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -71,16 +74,14 @@ class Source:
 
     def small(self) -> Path:
         """The folder with configuration and tokenizer. Raises AssetError."""
-        return self._folder(self._small_names)
+        return self.folder(self._small_names)
 
     def whole(self) -> Path:
         """The folder with the weights as well. Raises AssetError."""
         folder = self.small()
         if self.path is None:
             wanted = [self.gguf] if self.gguf else weight_names(folder, self.asked)
-            folder = self._folder(
-                lambda names: [*self._small_names(names), *(self._below(n) for n in wanted)]
-            )
+            folder = self.folder(lambda names: [*self._small_names(names), *(self._below(n) for n in wanted)])
         return folder
 
     def _below(self, name: str) -> str:
@@ -91,7 +92,8 @@ class Source:
         start = self._below("")
         return [name for name in names if name.startswith(start) and name.endswith(kinds)]
 
-    def _folder(self, chosen: Any) -> Path:
+    def folder(self, chosen: Choice) -> Path:
+        """The folder with the files that `chosen` picks among a repository's names. Raises AssetError."""
         if self.path is not None:
             return self.path / self.subfolder
         from resit.assets import hub
@@ -200,7 +202,7 @@ def checked_weights(source: Source) -> list[Path]:
 
 def adapter_files(source: Source) -> list[Path]:
     """An adapter's configuration and weights. Raises AssetError."""
-    folder = source._folder(lambda names: [n for n in names if n == "adapter_config.json" or n in _ADAPTERS])
+    folder = source.folder(lambda names: [n for n in names if n == "adapter_config.json" or n in _ADAPTERS])
     config = folder / "adapter_config.json"
     if not read_json(config):
         raise AssetError(

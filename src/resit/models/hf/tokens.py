@@ -17,7 +17,7 @@ from resit.records import Prompt
 _PROBE = "a"
 
 
-@dataclass(slots=False)
+@dataclass
 class Tokens:
     """A tokenizer of transformers and the rules for what is put through it; loaded at first need."""
 
