@@ -9,7 +9,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("RESIT_SHARED", HERE.parents[1] / "shared"))
-ARGUMENTS = {"grading_throughput.py": ["--logs", str(SHARED / "logs")]}
+ARGUMENTS = {
+    "grading_throughput.py": ["--logs", str(SHARED / "logs")],
+    "hf_side_by_side.py": ["--questions", "16"],
+}
 """What a benchmark is given that cannot run without."""
 
 
