@@ -200,7 +200,7 @@ def _explained(asked: str) -> Iterator[None]:
     except ImportError as error:
         raise UsageError(
             f"{asked}: loading it needs a package that is not installed ({first_line(error)})",
-            f"pip install {error.name}" if error.name else "pip install 'resit[hf]'",
+            f"pip install {error.name}" if error.name else "install the package that is named",
         ) from None
     except Exception as error:  # remote code and converters raise anything
         line = first_line(error)
