@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from resit import jsonl
 from resit.errors import ResitError
-from resit.records import Generation
+from resit.records import Generation, Insertion
 from resit.runs.journal import AppendFile, JournalIndex, from_line, to_line
 
 
@@ -43,11 +44,19 @@ any_text = st.text(st.characters(exclude_categories=()), max_size=40)  # lone su
     stop=st.none() | any_text,
     seconds=st.none() | st.floats(0, 1e6),
     tokens=st.none() | st.integers(0, 10**9),
+    insertions=st.none()
+    | st.lists(st.builds(Insertion, st.integers(0), any_text, any_text, st.none() | any_text)),
 )
 def test_a_line_gives_back_the_sample_it_was_made_from(
-    text: str, stop: str | None, seconds: float | None, tokens: int | None
+    text: str,
+    stop: str | None,
+    seconds: float | None,
+    tokens: int | None,
+    insertions: list[Insertion] | None,
 ) -> None:
     generation = Generation("t", 3, "h", 2, 7, text, "length", stop, tokens, None, tokens, seconds, None)
+    if insertions is not None:
+        generation = replace(generation, insertions=tuple(insertions), uncalculated=len(insertions))
     raw = jsonl.encode(to_line(generation))
     assert b"\n" not in raw
     assert from_line(jsonl.decode(raw)) == generation
@@ -127,6 +136,13 @@ def test_samples_come_by_rising_repeat(tmp_path: Path) -> None:
 def test_fields_of_a_later_format_are_ignored() -> None:
     line = {**to_line(sample(1)), "logprobs": [1, 2]}
     assert from_line(line) == sample(1)
+
+
+@pytest.mark.parametrize("insertions", [3, [3], [{}], [{"at": 1}], {"at": 1}])
+def test_misshapen_insertions_are_a_problem_of_their_line(insertions: object) -> None:
+    line = {**to_line(sample(1)), "insertions": insertions}
+    with pytest.raises((ValueError, TypeError)):
+        from_line(line)
 
 
 @settings(max_examples=50)
