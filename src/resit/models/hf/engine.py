@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resit.models.hf import fallback
 from resit.models.hf.cache import RowCache, token_bytes
+from resit.models.hf.fallback import PaddedDecoding, score_each
 from resit.models.hf.flight import Flight, held, new_flight, store_of
 from resit.models.hf.layout import Group, Pass, Span, band_edges
 from resit.models.hf.memory import affordable_rows, free_bytes, ran_out
 from resit.models.hf.packed import PackedModel, Unsupported, packed
 from resit.models.hf.prefix_tree import Node, PrefixTree
-from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings
+from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, too_long
 from resit.models.hf.sampling import choose
 from resit.models.hf.score import score
 from resit.models.hf.transcript import special_tokens
@@ -60,15 +60,15 @@ class Engine:
 
     def run(self, rows: Iterable[Row]) -> Iterator[Finished]:
         """Every row's end, as they end; rows are pulled as places become free, a bounded number ahead."""
+        given = (self._tokenizer, self._settings, self._ends, self._notify)
         if self._packed is None:
-            return fallback.run(self._model, self._tokenizer, self._settings, self._ends, self._notify, rows)
-        decoding = Decoding(self._packed, self._tokenizer, self._settings, self._ends, self._notify)
-        return decoding.run(rows)
+            return PaddedDecoding(self._model, *given).run(rows)
+        return Decoding(self._packed, *given).run(rows)
 
     def score(self, texts: Iterable[Scored], moments: bool = False) -> Iterator[Scores]:
         """Every text's log-probabilities, in any order; shared beginnings are computed once."""
         if self._packed is None:
-            return fallback.score(self._model, self._settings, texts, moments)
+            return score_each(self._model, self._settings, texts, moments)
         return score(self._packed, self._settings, texts, moments)
 
     def close(self) -> None:
@@ -327,9 +327,3 @@ class Decoding:
             torch.cuda.empty_cache()
         self._notify(f"memory ran out: going on with {self._most} rows at a time")
         return ended
-
-
-def too_long(row: Row, context: int) -> Finished:
-    """The end of a row that cannot begin."""
-    told = f"prompt too long: {len(row.token_ids)} tokens, the context has {context}"
-    return Finished(row.key, finish_reason="error", prompt_tokens=len(row.token_ids), error=told)

@@ -97,3 +97,14 @@ class Settings:
     """False: decode in padded batches with the model's own cache, whatever the architecture."""
     end_token_ids: frozenset[int] | None = None
     """Tokens that end a text; None: those of the model's generation config and the tokenizer's EOS."""
+
+
+def too_long(row: Row, context: int) -> Finished:
+    """The end of a row that cannot begin."""
+    told = f"prompt too long: {len(row.token_ids)} tokens, the context has {context}"
+    return Finished(row.key, finish_reason="error", prompt_tokens=len(row.token_ids), error=told)
+
+
+def unscorable(text: Scored, context: int) -> Scores:
+    """The answer to a text that does not fit."""
+    return Scores(text.key, error=f"too long: {len(text.token_ids)} tokens, the context has {context}")

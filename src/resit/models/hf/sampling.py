@@ -77,9 +77,11 @@ def _choose_alike(logits: Tensor, draws: Sequence[Draw]) -> list[int]:
     if sampling.temperature <= 0:
         found: list[int] = logits.argmax(-1).tolist()
         return found
-    numbers = torch.tensor([draw.numbers.random() for draw in draws], device=logits.device)
+    numbers = torch.tensor(
+        [draw.numbers.random() for draw in draws], dtype=_exact(logits), device=logits.device
+    )
     logits = logits.float() / sampling.temperature
-    if not sampling.top_k and (sampling.top_p or 1.0) >= 1.0:
+    if not sampling.top_k and (sampling.top_p is None or sampling.top_p >= 1.0):
         return _drawn(_without_unlikely(logits, sampling.min_p), numbers)
     return _drawn_from_likeliest(logits, sampling, numbers)
 
@@ -102,15 +104,23 @@ def _drawn(logits: Tensor, numbers: Tensor) -> list[int]:
     rows, vocabulary = logits.shape
     weights = (logits - logits.amax(-1, keepdim=True)).exp_()
     padded = torch.nn.functional.pad(weights, (0, -vocabulary % _BLOCK)).view(rows, -1, _BLOCK)
-    blocks = padded.sum(-1, dtype=torch.float64).cumsum(-1)
-    target = numbers.double() * blocks[:, -1]
-    block = torch.searchsorted(blocks, target[:, None], right=True).clamp_(max=blocks.shape[1] - 1)
-    before = torch.where(block > 0, blocks.gather(1, (block - 1).clamp(min=0)), 0.0)
-    inside = padded[torch.arange(rows, device=logits.device), block[:, 0]].double().cumsum(-1)
-    place = torch.searchsorted(inside, target[:, None] - before, right=True)
-    last = (inside < inside[:, -1:]).sum(-1, keepdim=True)  # rounding must not lead behind the last token
-    found: list[int] = (block * _BLOCK + torch.minimum(place, last))[:, 0].tolist()
+    blocks = padded.sum(-1, dtype=numbers.dtype).cumsum(-1)
+    block = _place(blocks, numbers * blocks[:, -1])
+    before = blocks.gather(1, (block - 1).clamp(min=0)).where(block > 0, 0.0)
+    inside = padded[torch.arange(rows, device=logits.device), block[:, 0]].to(numbers.dtype).cumsum(-1)
+    place = _place(inside, numbers * blocks[:, -1] - before[:, 0])
+    found: list[int] = (block * _BLOCK + place)[:, 0].tolist()
     return found
+
+
+def _place(cumulated: Tensor, target: Tensor) -> Tensor:
+    """Index (rows, 1) of the share in which each target falls; rounding never leads behind the last share."""
+    place = torch.searchsorted(cumulated, target[:, None], right=True)
+    return torch.minimum(place, (cumulated < cumulated[:, -1:]).sum(-1, keepdim=True))
+
+
+def _exact(logits: Tensor) -> torch.dtype:
+    return torch.float32 if logits.device.type == "mps" else torch.float64  # which has no doubles
 
 
 def _drawn_from_likeliest(logits: Tensor, sampling: Sampling, numbers: Tensor) -> list[int]:
@@ -124,7 +134,8 @@ def _drawn_from_likeliest(logits: Tensor, sampling: Sampling, numbers: Tensor) -
         some = logits[left]
         values, ids = some.topk(width, -1)
         within = values if sampling.top_k else some  # top-k comes first: what it removes has no probability
-        shares = (values.double() - within.double().logsumexp(-1, keepdim=True)).exp_()
+        exact = numbers.dtype
+        shares = (values.to(exact) - within.to(exact).logsumexp(-1, keepdim=True)).exp_()
         cumulated = shares.cumsum(-1)
         enough = torch.full_like(left, width == vocabulary or bool(sampling.top_k), dtype=torch.bool)
         enough |= cumulated[:, -1] >= top_p
@@ -133,8 +144,7 @@ def _drawn_from_likeliest(logits: Tensor, sampling: Sampling, numbers: Tensor) -
         if sampling.min_p:
             kept = kept.where(shares >= sampling.min_p * shares[:, :1], 0.0)
         upto = kept.cumsum(-1)
-        place = torch.searchsorted(upto, (numbers[left].double() * upto[:, -1])[:, None], right=True)
-        place = torch.minimum(place, (upto < upto[:, -1:]).sum(-1, keepdim=True))
+        place = _place(upto, numbers[left] * upto[:, -1])
         tokens[left[enough]] = ids.gather(1, place)[:, 0][enough]
         left = left[~enough]
         if not len(left):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from resit.models.hf.layout import Group, Pass, Span
 from resit.models.hf.memory import ran_out
 from resit.models.hf.packed import PackedModel
 from resit.models.hf.prefix_tree import Node, PrefixTree
-from resit.models.hf.rows import Scored, Scores, Settings
+from resit.models.hf.rows import Scored, Scores, Settings, unscorable
 
 WAVE = 128
 """Texts in sight together."""
@@ -44,18 +44,13 @@ class _Piece:
     children_left: int = 0
 
 
-def too_long(text: Scored, context: int) -> Scores:
-    """The answer to a text that does not fit."""
-    return Scores(text.key, error=f"too long: {len(text.token_ids)} tokens, the context has {context}")
-
-
 def score(model: PackedModel, settings: Settings, texts: Iterable[Scored], moments: bool) -> Iterator[Scores]:
     """Every text's log-probabilities, wave by wave."""
     incoming = iter(texts)
     tokens = TOKENS
     while wave := list(islice(incoming, WAVE)):
         fitting = [text for text in wave if len(text.token_ids) <= settings.context]
-        yield from (too_long(text, settings.context) for text in wave if text not in fitting)
+        yield from (unscorable(text, settings.context) for text in wave if text not in fitting)
         while fitting:
             found = _try_wave(model, fitting, tokens, moments)
             if found is not None:
@@ -100,9 +95,14 @@ def _wave(model: PackedModel, texts: Sequence[Scored], tokens: int, moments: boo
 
 def _scores(text: Scored, leaf: Node, pieces: dict[Node, _Piece], moments: bool) -> Scores:
     figures = [figure for node in leaf.path() for figure in pieces[node].figures]
-    figures = figures[len(figures) - (len(text.token_ids) - max(text.start, 1)) :]
+    wanted = len(text.token_ids) - max(text.start, 1)  # another row may have wanted earlier ones
+    return scores_of(text.key, figures[len(figures) - wanted :], moments)
+
+
+def scores_of(key: Hashable, figures: Sequence[Figures], moments: bool) -> Scores:
+    """The answer to a text, from its tokens' figures."""
     return Scores(
-        key=text.key,
+        key=key,
         logprobs=tuple(figure[0] for figure in figures),
         greedy=tuple(figure[1] for figure in figures),
         mean=tuple(figure[2] for figure in figures) if moments else None,
@@ -142,7 +142,7 @@ def _compute(
     logits = model.logits(pass_, keep)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
     for run in runs:
-        _take_figures(run, logits, pieces, moments)
+        _takefigures_of(run, logits, pieces, moments)
         if run.piece.node.complete:
             _free(run.piece, pieces)
 
@@ -170,7 +170,7 @@ def _add(
     return run
 
 
-def _take_figures(run: _Run, logprobs: Tensor, pieces: dict[Node, _Piece], moments: bool) -> None:
+def _takefigures_of(run: _Run, logprobs: Tensor, pieces: dict[Node, _Piece], moments: bool) -> None:
     """Score the run's own tokens, and keep what its last one predicts for what comes next."""
     piece, node = run.piece, run.piece.node
     rows = logprobs[run.kept.start : run.kept.stop]
@@ -182,11 +182,11 @@ def _take_figures(run: _Run, logprobs: Tensor, pieces: dict[Node, _Piece], momen
         if begin == first:
             assert before is not None
             predicting = torch.cat([before[None].to(rows.device), predicting])
-        piece.figures += _figures(predicting, node.tokens[begin - node.start : upto - node.start], moments)
+        piece.figures += figures_of(predicting, node.tokens[begin - node.start : upto - node.start], moments)
     piece.last = rows[-1].clone() if len(rows) else None
 
 
-def _figures(logprobs: Tensor, tokens: Sequence[int], moments: bool) -> list[Figures]:
+def figures_of(logprobs: Tensor, tokens: Sequence[int], moments: bool) -> list[Figures]:
     """Figures of tokens, each predicted by its row of `logprobs` (tokens, vocabulary)."""
     index = torch.tensor(tokens, device=logprobs.device)[:, None]
     own = logprobs.gather(1, index)[:, 0]
