@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from resit.errors import ResitError
 from resit.models import Model, Setup, create
@@ -120,6 +121,25 @@ def test_a_model_that_forgets_requests_is_broken_and_hangs_nobody() -> None:
     while (delivery := station.exchange(Order(requests(4) if not found else (), flush=0.0))).ended is None:
         found += delivery.generations
     assert "no answer to 2 requests" in str(delivery.ended)
+
+
+def test_the_calculator_works_beside_the_model() -> None:
+    class Wrong(Streams):
+        def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
+            for request in requests:
+                begun = str(request.question.prompt)
+                text = "<<3*4=13>> is 13." if begun == "?" else " is 12."
+                yield owed(request, text=text)
+
+        def encode(self, prompt: object) -> None:
+            raise ResitError("no tokens here")
+
+    (asked,) = requests(1)
+    asked = replace(asked, sampling=replace(asked.sampling, calculator=True))
+    station = Station(Wrong())  # type: ignore[arg-type]
+    (generation,) = station.exchange(Order([asked])).generations
+    assert generation.text == "<<3*4=12>> is 12."
+    assert generation.insertions is not None
 
 
 def test_notes_travel_with_a_delivery() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 import yaml
 
 from resit.errors import UsageError
+
+if TYPE_CHECKING:
+    from resit.runs.ray_executor import Cluster
 
 
 def names(text: str) -> list[str]:
@@ -89,3 +92,25 @@ def refuse_others(context: typer.Context, why: str, hint: str, *allowed: str) ->
         given = getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
         if given and name not in allowed:
             raise UsageError(f"--{name.replace('_', '-')} {why}", hint)
+
+
+def cluster(executor: str, address: str, workers: int | None, resources: Mapping[str, Any]) -> Cluster | None:
+    """Where Ray's workers run and what each takes; None for `local`. Raises UsageError."""
+    from resit.runs.ray_executor import Cluster
+
+    if executor not in ("local", "ray"):
+        raise UsageError(f"--executor: expected local or ray, found {executor!r}")
+    if executor == "local":
+        given = [name for name, value in (("address", address), ("workers", workers)) if value]
+        given += ["resources"] if resources else []
+        if given:
+            raise UsageError(f"--{given[0]} says where Ray's workers run", "add --executor ray")
+        return None
+    if workers is None or workers < 1:
+        raise UsageError(f"--workers: expected a whole number above 0, found {workers}", "--workers 4")
+    for name, amount in resources.items():
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0:
+            raise UsageError(f"--resources: {name}: expected a number from 0 up, found {amount!r}")
+        if amount > 1 and amount % 1:
+            raise UsageError(f"--resources: {name}: Ray divides nothing above 1, found {amount!r}")
+    return Cluster(address, workers, dict(resources))

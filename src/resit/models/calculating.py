@@ -34,8 +34,12 @@ _INSTEAD = 40
 def generations(model: Model, requests: Iterable[Request]) -> Iterator[Generation]:
     """The model's generations, with the calculator for the requests that ask for it.
 
-    Raises what the model raises, and UsageError where a text cannot be continued.
+    A fleet's workers do this themselves, each beside its own model (`continues`). Raises what the model
+    raises, and UsageError where a text cannot be continued.
     """
+    if getattr(model, "continues", False):
+        yield from model.generate(requests)
+        return
 
     def calculated(request: Request) -> str | None:
         return request.question.task if request.sampling.calculator else None

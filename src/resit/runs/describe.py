@@ -28,6 +28,11 @@ def about_run(
     }
 
 
+def secret_names(args: Mapping[str, Any]) -> list[str]:
+    """Those of a model's arguments that hold a secret, by their names."""
+    return sorted(name for name in args if _SECRET.search(name))
+
+
 def _about_group(group: Group) -> dict[str, Any]:
     about = {"alias": group.alias, "members": group.members, "aggregates": group.aggregates}
     return dict(normalised(about))

@@ -22,8 +22,10 @@ from resit.runs.station import Delivery, Order
 
 UNIT = 8
 """Samples of a unit where the samples in flight of a worker are not given."""
-AHEAD_SECONDS = 0.5
-"""Work that waits at a worker, by its own speed: what a round through the driver may take."""
+MOST_AT_ONCE = 256
+"""Samples that a worker is given to begin with, however many its model would take."""
+AHEAD_SECONDS, ROUNDS_AHEAD = 0.5, 3
+"""Work that waits at a worker, by its own speed: so many seconds, or so many exchanges where that is more."""
 EXCHANGES = 500
 """Exchanges a second that the driver is to be kept to, whatever the number of workers."""
 FLUSH_SECONDS = 0.1
@@ -121,6 +123,8 @@ class _Worker:
     """Requests that its model had not pulled when it last answered."""
     speed: float = 0.0
     """Samples a second, of late."""
+    appetite: int = 0
+    """What it is given at least; doubled for as long as its model takes all of it at once."""
     since: float = 0.0
     """When its state, or the order that it has, began."""
     barren: int = 0
@@ -147,6 +151,8 @@ class Fleet:
     unit: int = UNIT
     notify: Notify = lambda text: None
     clock: Callable[[], float] = time.monotonic
+    continues: bool = True
+    """The workers put the calculator's results in, and continue; the driver has no model to do it with."""
     _roster: list[_Worker] = field(default_factory=list)
     _identity: dict[str, Any] = field(default_factory=dict)
     _aside: int = 0
@@ -168,7 +174,7 @@ class Fleet:
         return self.model.identity()
 
     def encode(self, prompt: Prompt) -> Encoding:
-        """As the driver's model encodes it."""
+        """As the driver's model encodes it, which may have to be loaded for that."""
         return self.model.encode(prompt)
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
@@ -218,6 +224,7 @@ class Fleet:
 
     def _hire(self, worker: _Worker) -> None:
         worker.state, worker.where, worker.waiting, worker.speed = "placing", "", 0, 0.0
+        worker.appetite = self.unit
         worker.since = self.clock()
         self.crew.hire(worker.number)
 
@@ -231,7 +238,9 @@ class Fleet:
                 self._feed_one(worker, dispatch)
 
     def _feed_one(self, worker: _Worker, dispatch: Dispatch) -> None:
-        wanted = max(self.unit, math.ceil(worker.speed * max(AHEAD_SECONDS, 5 * self._flush())))
+        wanted = max(
+            worker.appetite, math.ceil(worker.speed * max(AHEAD_SECONDS, ROUNDS_AHEAD * self._flush()))
+        )
         given: list[Request] = []
         alone = False
         while worker.waiting + len(given) < wanted and (unit := dispatch.give(worker.number)):
@@ -280,6 +289,8 @@ class Fleet:
             speed = len(finished) / max(now - worker.since, 1e-3)
             worker.speed = (worker.speed + speed) / 2
             worker.barren, worker.fault, self._aside, self._proven = 0, None, 0, True
+        hungry = not finished and not delivery.waiting
+        worker.appetite = min(2 * worker.appetite, MOST_AT_ONCE) if hungry else self.unit
         worker.state, worker.waiting = "free", delivery.waiting
         if isinstance(delivery.ended, ResitError):
             return finished + self._failed(worker, delivery.ended, dispatch)

@@ -6,6 +6,7 @@ import contextlib
 import platform
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
@@ -28,6 +29,11 @@ def run_record(
         key: {**before.get(key, {}), **value} if isinstance(value, Mapping) else value
         for key, value in about.items()
     }
+    if plan.shard is not None:
+        sizes = {**before.get("shard", {}).get("questions", {})}
+        for task in plan.tasks:
+            sizes[task.task.name] = max(task.planned, sizes.get(task.task.name, 0))
+        merged = {**merged, "shard": {**asdict(plan.shard), "questions": sizes}}
     return record_of(whole, _grown(plan, before.get("plan", {})), merged, before.get("created"))
 
 
@@ -55,7 +61,7 @@ def _grown(plan: Plan, before: Mapping[str, Any]) -> dict[str, Any]:
         old = asked.get(task.task.name, {})
         asked[task.task.name] = {
             "documents": task.documents,
-            "questions": max(task.planned, old.get("questions", 0)),
+            "questions": max(task.asked, old.get("questions", 0)),
             "repeats": max(task.repeats, old.get("repeats", 0)),
         }
     return asked

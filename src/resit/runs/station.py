@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from resit.models import Model
+from resit.models.calculating import generations
 from resit.records import Generation, Request
 
 HEARTBEAT = 1.0
@@ -101,7 +102,7 @@ class Station:
             while True:
                 with self._changed:
                     self._changed.wait_for(lambda: self._todo)
-                for generation in self.model.generate(self._stream()):
+                for generation in generations(self.model, self._stream()):
                     self._finish(generation)
                 if self._streamed:
                     raise RuntimeError(f"the model gave no answer to {self._streamed} requests")

@@ -1,0 +1,151 @@
+"""Does throughput grow with the workers, and what does a sample cost the driver?
+
+    python benchmarks/ray_scaling.py [--workers 1,2,4,8] [--seconds 6] [--queue 1000000] [--json]
+
+Workers wait 20 ms a request with 64 in flight, as a server's client does, so they need next to no processor
+of the machine that all of them share here. Efficiency is the throughput over that of one worker times the
+workers. The driver's cost is the processor time of its whole process, Ray's threads included, a sample, from
+the first sample of the last worker on. Then a million samples go through the queue, in this process and
+without Ray, and the driver's memory is looked at after each tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from resit.models import Setup, create
+from resit.models.protocol import owed
+from resit.records import Document, Generation, Question, Request, Sampling
+from resit.runs.fleet import Delivered, Event, Fleet, Placed, Started
+from resit.runs.ray_executor import Cluster, ray_fleet, recipe_of
+from resit.runs.station import Delivery, Order
+
+DELAY, IN_FLIGHT, REPEATS = 0.02, 64, 8
+PROMPT = "p" * 2500
+"""A five-shot prompt of GSM8K has about so many characters."""
+
+
+def requests() -> Iterator[Request]:
+    """Samples of one task without end."""
+    sampling, doc = Sampling(), 0
+    while True:
+        document = Document(doc, f"{doc:064x}", {"question": "q" * 240, "answer": "a" * 290})
+        question = Question("gsm8k", document, PROMPT, "18")
+        for repeat in range(REPEATS):
+            yield Request(question, repeat, sampling, doc)
+        doc += 1
+
+
+def throughput(workers: int, seconds: float) -> dict[str, float]:
+    """Samples a second and microseconds of the driver's processor a sample, once every worker is at work."""
+    args, started = {"delay": str(DELAY)}, 0
+
+    def notify(text: str) -> None:
+        nonlocal started
+        started += "loaded its model" in text
+
+    setup = Setup(IN_FLIGHT, notify)
+    cluster = Cluster("local", workers, {"cpu": (os.cpu_count() or 1) / workers / 2})
+    with ray_fleet(
+        create("scripted", args, setup), recipe_of("scripted", args, setup), cluster, setup
+    ) as fleet:
+        stream = fleet.generate(requests())
+        while started < workers:
+            next(stream)
+        warm = time.monotonic() + 2.0
+        while time.monotonic() < warm:
+            next(stream)
+        samples, began, busy = 0, time.monotonic(), time.process_time()
+        while (passed := time.monotonic() - began) < seconds:
+            next(stream)
+            samples += 1
+        busy = time.process_time() - busy
+    return {"workers": workers, "per_second": samples / passed, "driver_us": busy / samples * 1e6}
+
+
+@dataclass
+class Echo:
+    """A crew whose workers answer everything at once, in this process."""
+
+    events: list[Event] = field(default_factory=list)
+    identity: dict[str, object] = field(default_factory=dict)
+
+    def hire(self, worker: int) -> None:
+        self.events += [Placed(worker, "here"), Started(worker, 0.0, self.identity)]
+
+    def send(self, worker: int, order: Order) -> None:
+        done = [owed(request, text="#### 18") for request in order.requests]
+        self.events.append(Delivered(worker, Delivery(done)))
+
+    def wait(self, seconds: float) -> Sequence[Event]:
+        events, self.events = self.events, []
+        return events
+
+    def shortage(self) -> str:
+        return ""
+
+    def dismiss(self, gently: bool = True) -> None:
+        self.events = []
+
+
+def through_the_queue(samples: int) -> dict[str, object]:
+    """Microseconds a sample, and megabytes resident after each tenth of them."""
+    model = create("scripted", {}, Setup())
+    fleet = Fleet(model, Echo(identity=dict(model.identity())), 8, IN_FLIGHT)
+    memory: list[float] = []
+    began = time.process_time()
+    for number, _ in enumerate(limited(samples, fleet.generate(requests())), 1):
+        if number % (samples // 10) == 0:
+            memory.append(resident_megabytes())
+    return {
+        "samples": samples,
+        "us": (time.process_time() - began) / samples * 1e6,
+        "megabytes": [round(size, 1) for size in memory],
+    }
+
+
+def limited(count: int, stream: Iterator[Generation]) -> Iterator[Generation]:
+    """The first `count` of a stream."""
+    for _ in range(count):
+        yield next(stream)
+
+
+def resident_megabytes() -> float:
+    """What this process has in memory."""
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--workers", default="1,2,4,8")
+    parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--queue", type=int, default=1_000_000)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rows = [throughput(int(count), options.seconds) for count in options.workers.split(",")]
+    base = rows[0]["per_second"] / rows[0]["workers"]
+    for row in rows:
+        row["efficiency"] = row["per_second"] / (base * row["workers"])
+    queue = through_the_queue(options.queue)
+    if options.json:
+        json.dump({"scaling": rows, "queue": queue, "load": os.getloadavg()}, sys.stdout)
+        return
+    print(f"{DELAY * 1000:.0f} ms a request, {IN_FLIGHT} in flight; load {os.getloadavg()[0]:.1f}")
+    print(f"{'workers':>8}{'samples/s':>12}{'efficiency':>12}{'driver µs/sample':>18}")
+    for row in rows:
+        print(
+            f"{row['workers']:>8.0f}{row['per_second']:>12.0f}{row['efficiency']:>12.2f}{row['driver_us']:>18.1f}"
+        )
+    print(f"queue alone: {queue['samples']:,} samples, {queue['us']:.1f} µs each; MB: {queue['megabytes']}")
+
+
+if __name__ == "__main__":
+    main()
