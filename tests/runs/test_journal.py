@@ -54,7 +54,19 @@ def test_a_line_gives_back_the_sample_it_was_made_from(
     tokens: int | None,
     insertions: list[Insertion] | None,
 ) -> None:
-    generation = Generation("t", 3, "h", 2, 7, text, "length", stop, tokens, None, tokens, seconds, None)
+    generation = Generation(
+        "t",
+        3,
+        "h",
+        2,
+        7,
+        text,
+        "length",
+        stop,
+        prompt_tokens=tokens,
+        completion_tokens=tokens,
+        seconds=seconds,
+    )
     if insertions is not None:
         generation = replace(generation, insertions=tuple(insertions), uncalculated=len(insertions))
     raw = jsonl.encode(to_line(generation))

@@ -36,9 +36,6 @@ class HfModel:
     """A causal model of transformers; its weights are loaded when the first prompt comes."""
 
     calculates = True
-    """The calculator's results are put in while a text grows; nothing has to be continued."""
-
-    calculates = True
     """The calculator's results are put in while a text grows."""
 
     def __init__(
