@@ -21,7 +21,7 @@ def gap_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
     y = {"field": "model", "type": "nominal", "sort": None, "title": None}
     return chart(
         rows,
-        {"step": 30},
+        30 * max(2, len(rows)),
         encoding={"y": y},
         layer=[
             {

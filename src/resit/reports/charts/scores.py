@@ -40,7 +40,7 @@ def score_chart(values: Sequence[Mapping[str, Any]], coloured: bool = True) -> S
     domain = _domain(values)
     return chart(
         values,
-        {"step": 16 if several else 46 if coloured else 30},
+        max(80, len(values) * (18 if several else 46 if coloured else 30)),
         encoding=shared,
         layer=[
             {

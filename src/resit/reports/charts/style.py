@@ -51,13 +51,13 @@ def painted(spec: Any, theme: Theme) -> Any:
     return spec
 
 
-def chart(values: Sequence[Mapping[str, Any]], height: int | Mapping[str, int], **parts: Any) -> Spec:
+def chart(values: Sequence[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
     """A specification as wide as its place, over these rows, in the common frame."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "data": {"values": [dict(row) for row in values]},
         "width": "container",
-        "height": dict(height) if isinstance(height, Mapping) else height,
+        "height": height,
         "background": "transparent",
         "autosize": {"type": "fit-x", "contains": "padding"},
         **parts,
@@ -67,10 +67,11 @@ def chart(values: Sequence[Mapping[str, Any]], height: int | Mapping[str, int], 
 
 def standalone(spec: Spec, title: str, theme: Theme = "light") -> Spec:
     """The same chart as a picture of its own: a fixed width, a title, paper beneath it."""
-    return painted(
+    whole: Spec = painted(
         {**spec, "width": 560, "autosize": "pad", "background": "@paper", "padding": 16, "title": title},
         theme,
-    )  # type: ignore[no-any-return]
+    )
+    return whole
 
 
 def percent_axis(field: str, title: str, **more: Any) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Packed:
         return Held(texts=self.texts, of=self.of, rule=" ".join(words))
 
 
-def pack(runs: Sequence[ScoredRun], gathered: Mapping[str, Gathered], budget: int = BUDGET) -> Packed:
+def pack(runs: Sequence[ScoredRun], gathered: Mapping[str, Gathered], budget: int) -> Packed:
     """The texts of all tasks, as many as fit into `budget` characters, the telling ones first."""
     total = sum(len(lengths) for found in gathered.values() for lengths in found.lengths)
     packed = Packed(samples_each(gathered.values(), budget), total)

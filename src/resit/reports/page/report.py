@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from resit.reports.charts.style import painted
 from resit.reports.page.gathering import Gathered, gather
 from resit.reports.page.html import file_page
-from resit.reports.page.packing import pack, packed_rows
+from resit.reports.page.packing import BUDGET, pack, packed_rows
 from resit.reports.page.source import RunSource
 from resit.reports.page.summary import (
     Pair,
@@ -28,7 +28,7 @@ def html_report(sources: Sequence[RunSource], pairs: Iterable[Pair] = (), notes:
     """
     runs = labelled(sources, [read_results(source.path) for source in sources])
     gathered = gather_all(runs)
-    packed = pack(runs, gathered)
+    packed = pack(runs, gathered, BUDGET)
     whole, specs = summary(runs, gathered, pairs, packed.held())
     whole["notes"] += notes
     return file_page(whole, painted(specs, "page"), packed_rows(gathered, packed), packed.blocks)
