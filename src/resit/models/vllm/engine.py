@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 from resit.errors import AssetError, ResitError, UsageError
 
@@ -50,8 +50,11 @@ def checked_extras(given: Mapping[str, Any], debug: bool = False) -> dict[str, A
     _vllm(debug)
     from vllm.engine.arg_utils import EngineArgs
 
-    known = {field.name for field in dataclasses.fields(EngineArgs) if not field.name.startswith("_")}
-    hints = get_type_hints(EngineArgs)
+    known = {
+        field.name: Any if isinstance(field.type, str) else field.type
+        for field in dataclasses.fields(EngineArgs)
+        if not field.name.startswith("_")
+    }
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -59,7 +62,7 @@ def checked_extras(given: Mapping[str, Any], debug: bool = False) -> dict[str, A
                 f"model 'vllm' has no argument {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
                 f"vLLM {_vllm(debug).__version__} takes {', '.join(sorted(known))}",
             )
-    return {name: _typed(name, value, hints.get(name, Any)) for name, value in given.items()}
+    return {name: _typed(name, value, known[name]) for name, value in given.items()}
 
 
 def _typed(name: str, value: Any, hint: Any) -> Any:
