@@ -22,11 +22,11 @@ def gap_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
     return chart(
         rows,
         30 * max(2, len(rows)),
-        encoding={"y": y},
         layer=[
             {
                 "mark": {"type": "bar", "color": "@shade", "opacity": 0.22, "height": {"band": 1}},
                 "encoding": {
+                    "y": y,
                     "x": {
                         "field": "unseen_from",
                         "type": "quantitative",
@@ -36,10 +36,11 @@ def gap_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
                     "tooltip": tooltip,
                 },
             },
-            {"mark": {"type": "rule", "color": "@muted"}, "encoding": {"y": None, "x": {"datum": 0}}},
+            {"mark": {"type": "rule", "color": "@muted"}, "encoding": {"x": {"datum": 0}}},
             {
                 "mark": {"type": "rule", "strokeWidth": 3, "color": "@run1"},
                 "encoding": {
+                    "y": y,
                     "x": {"field": "low", "type": "quantitative"},
                     "x2": {"field": "high"},
                     "tooltip": tooltip,
@@ -47,7 +48,7 @@ def gap_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 90, "color": "@run1", "opacity": 1},
-                "encoding": {"x": {"field": "gap", "type": "quantitative"}, "tooltip": tooltip},
+                "encoding": {"y": y, "x": {"field": "gap", "type": "quantitative"}, "tooltip": tooltip},
             },
         ],
     )

@@ -1,0 +1,74 @@
+"""Charts are valid Vega-Lite, draw, and are made of the figures given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from resit.reports.charts.gaps import gap_chart
+from resit.reports.charts.lengths import length_bins, length_chart
+from resit.reports.charts.sampling import sampling_chart
+from resit.reports.charts.scores import score_chart
+from resit.reports.charts.style import COLOURS, Spec, painted, standalone
+from resit.reports.charts.votes import outcome, vote_chart
+from resit.stats import wilson_interval
+
+SCORES = [
+    {"run": run, "rule": rule, "score": 0.5, "low": 0.4, "high": None if rule == "maj" else 0.6}
+    for run in ("a", "b")
+    for rule in ("strict", "maj")
+]
+CHARTS: dict[str, Spec] = {
+    "scores": score_chart(SCORES),
+    "scores of one run": score_chart(SCORES[:2]),
+    "scores of many": score_chart(SCORES, coloured=False),
+    "sampling": sampling_chart(
+        [{"run": "a", "curve": "maj@k", "k": k, "value": 0.5, "low": 0.4, "high": 0.6} for k in range(1, 9)]
+    ),
+    "gaps": gap_chart([{"model": "m", "gap": 3.0, "low": -1.0, "high": 7.0, "detectable": 4.0}]),
+    "lengths": length_chart([{"run": "a", **row} for row in length_bins([(i, i % 2) for i in range(99)])]),
+    "votes": vote_chart([{"run": "a", "share": "0 of 1", "outcome": "tie", "rank": 1, "questions": 3}]),
+}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_it_is_vega_lite(name: str) -> None:
+    altair = pytest.importorskip("altair", reason="needs `pip install 'resit[report]'`")
+    altair.Chart.from_dict(painted(CHARTS[name], "light"))
+
+
+@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_draws_as_a_picture_of_its_own(name: str, theme: Any) -> None:
+    vl_convert = pytest.importorskip("vl_convert", reason="needs `pip install 'resit[report]'`")
+    svg = vl_convert.vegalite_to_svg(standalone(CHARTS[name], "The title", theme))
+    assert "The title" in svg
+    assert '"@' not in svg
+    assert COLOURS["paper"][theme == "dark"] in svg
+
+
+def test_on_the_page_colours_are_variables() -> None:
+    spec = painted(CHARTS["scores"], "page")
+    assert spec["config"]["axis"]["labelColor"] == "var(--muted)"
+    assert spec["data"] == CHARTS["scores"]["data"]
+
+
+def test_data_that_looks_like_a_colour_stays_data() -> None:
+    spec = painted(score_chart([{**SCORES[0], "run": "@ink"}]), "light")
+    assert spec["data"]["values"][0]["run"] == "@ink"
+
+
+def test_bins_hold_equal_shares_and_keep_equal_lengths_together() -> None:
+    bins = length_bins([(length, 1.0) for length in (1, 1, 1, 1, 2, 3, 4, 5, 6, 7)], bins=5)
+    assert [(b["from"], b["to"], b["samples"]) for b in bins] == [(1, 1, 4), (2, 3, 2), (4, 5, 2), (6, 7, 2)]
+    assert (bins[0]["low"], bins[0]["high"]) == pytest.approx(wilson_interval(4, 4))
+    assert length_bins([]) == length_bins([(3, 1.0), (3, 0.0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "elected"),
+    [(3, (2, 1), "vote right"), (2, (2,), "tie"), (1, (2,), "vote wrong"), (0, (), "vote wrong")],
+)
+def test_what_a_vote_elects(right: int, wrong: tuple[int, ...], elected: str) -> None:
+    assert outcome(right, wrong) == elected
