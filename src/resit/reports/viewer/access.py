@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 """Of every answer. Scripts and styles are files of Resit; nothing is taken from, or told, elsewhere."""
+
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +142,9 @@ def _with_headers(send: Send) -> Send:
 
 
 def _host(value: str) -> str:
-    """The name in a Host header, without its port."""
-    try:
-        return (urlsplit(f"//{value}").hostname or "").rstrip(".").lower()
-    except ValueError:
-        return ""
+    """The name in a Host header, without its port; empty where it is not what a header may hold."""
+    found = _HOST.fullmatch(value.lower())
+    return (found["address"] or found["name"]).rstrip(".") if found else ""
 
 
 def _cookie(header: str, name: str) -> str | None:

@@ -62,7 +62,7 @@ class TaskListing:
         numbers = self.numbers[run]
         if not len(values):
             return np.zeros(len(numbers), values.dtype)
-        return np.asarray(np.where(numbers >= 0, values[numbers], 0))
+        return np.asarray(np.where(numbers >= 0, values[numbers], np.zeros(1, values.dtype)))
 
     def masks(self, asked: Asked) -> Mapping[Show, Array]:
         """By filter, the rows that it lists."""

@@ -72,8 +72,12 @@ class OpenRun:
         return sides
 
     def record(self) -> Mapping[str, Any]:
-        """What `run.json` says; empty where there is none or it is damaged."""
-        return self._object("run.json")
+        """What `run.json` says; empty where there is none or it is damaged, without parts of another shape."""
+        record = self._object("run.json")
+        parts = {name: _mapping(record.get(name)) for name in ("identity", "model", "environment")}
+        tables = {name: _mappings(record.get(name)) for name in ("plan", "tasks")}
+        parts["identity"] = {**parts["identity"], "tasks": _mappings(parts["identity"].get("tasks"))}
+        return {**record, **parts, **tables} if record else {}
 
     def results(self) -> Mapping[str, Any]:
         """What `results.json` says; empty where there is none or it is not what `resit score` writes."""
@@ -181,6 +185,10 @@ def _shared_of(taken: Snapshot, task: str) -> SharedBeginning:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: Any) -> Mapping[str, Mapping[str, Any]]:
+    return {key: inner for key, inner in _mapping(value).items() if isinstance(inner, Mapping)}
 
 
 class OpenRuns:

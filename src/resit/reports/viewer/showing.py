@@ -192,7 +192,14 @@ class Showing:
             for run, side in zip(self.runs, sides, strict=True)
         ]
         if self._overview is None or self._overview[0] != state:
-            self._overview = state, self._summary(sides, pairs)
+            try:
+                self._overview = state, self._summary(sides, pairs)
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                names = ", ".join(run.found.name for run in self.runs)
+                raise UsageError(
+                    f"run.json or results.json of {names} is not what Resit writes: {error!r}",
+                    "`resit score` writes results.json anew",
+                ) from error
         return self._overview[1]
 
     def _summary(self, sides: Sequence[Sides], pairs: Sequence[Pair]) -> tuple[Summary, dict[str, Spec]]:

@@ -32,6 +32,7 @@ class Workshop:
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
+        self._closed = False
 
     def call(self, function: Callable[..., Result], *arguments: Any, seconds: float) -> Result:
         """What the function returns. It and its arguments must be picklable.
@@ -39,8 +40,8 @@ class Workshop:
         Raises TookTooLong after `seconds`, and ResitError with the reason where the function raises.
         """
         with self._lock:
-            pipe = self._started()
             try:
+                pipe = self._started()
                 pipe.send((function, arguments))
                 if not pipe.poll(seconds):
                     raise TookTooLong(f"not done after {seconds:g} seconds, so it was stopped")
@@ -56,10 +57,18 @@ class Workshop:
         return result  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Stop the process, whatever it does."""
-        self._stop()
+        """Stop the process, whatever it does, and start none again."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            with contextlib.suppress(ValueError):  # somebody else has just stopped it
+                process.kill()
+        with self._lock:
+            self._stop()
 
     def _started(self) -> Connection:
+        if self._closed:
+            raise OSError("the viewer is closing")
         if self._pipe is None:
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
@@ -67,7 +76,6 @@ class Workshop:
             self._process.start()
             theirs.close()
             if not self._pipe.poll(_START_SECONDS):
-                self._stop()
                 raise TookTooLong("the process did not start")
             self._pipe.recv()
         return self._pipe
