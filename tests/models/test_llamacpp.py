@@ -182,3 +182,21 @@ def test_identity_and_early_errors_need_no_weights(smollm2: Path) -> None:
 def test_a_missing_model(name: str) -> None:
     with pytest.raises(AssetError, match=name):
         create("llamacpp", {"pretrained": name})
+
+
+@pytest.mark.slow
+def test_repeats_of_a_question_evaluate_its_prompt_once(model: Model, ask: Ask) -> None:
+    """Each question has exemplars of its own, as where a task redraws them."""
+    requests = [
+        ask(f"{number} is the number. {question(number)}", number, repeat, 7 * repeat, "own", **sampled)
+        for number in (3, 4)
+        for repeat in range(8)
+        for sampled in [{"max_tokens": 6, "temperature": 1.0}]
+    ]
+    shared = {(g.doc_id, g.repeat): g for g in model.generate(requests)}
+    size = max(g.prompt_tokens or 0 for g in shared.values())
+    evaluated = [(g.prompt_tokens or 0) - (g.cached_tokens or 0) for g in shared.values()]
+    assert sum(count > size // 2 for count in evaluated) == 0  # the copies, and the first one's own
+    for request in (requests[5], requests[12]):
+        (alone,) = model.generate([request])
+        assert alone.text == shared[request.question.document.doc_id, request.repeat].text

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class Layout:
     steady: bool = True
     """Greedy texts that do not depend on their company, where llama.cpp can do it (on a CPU)."""
     debug: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of llama.cpp's parameters, for measuring what they are worth."""
 
 
 def _xllamacpp() -> Any:
@@ -68,6 +71,8 @@ def _parameters(xllamacpp: Any, layout: Layout, key: str, scratch: str) -> Any:
         params.chat_template = layout.chat_template.read_text(encoding="utf-8")
     if layout.steady and not _has_gpu(xllamacpp):
         _make_rows_independent(params, xllamacpp)
+    for name, value in layout.more.items():
+        setattr(params, name, value)
     return params
 
 
@@ -123,6 +128,28 @@ class LlamaServer:
                   (token["piece"] for token in tokens))  # fmt: skip
         return tuple(token["id"] for token in tokens), tuple(pieces)
 
+    def tokens(self, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Token ids of a prompt as `complete` evaluates it, and how many bytes of text each stands for."""
+        body = {"content": self.text(text), "add_special": True, "parse_special": True, "with_pieces": True}
+        tokens = self._loopback.ask("POST", "/tokenize", body)["tokens"]
+        pieces = (token["piece"] for token in tokens)
+        sizes = (len(p.encode("utf-8", "replace")) if isinstance(p, str) else len(p) for p in pieces)
+        return tuple(token["id"] for token in tokens), tuple(sizes)
+
+    def plain_tokens(self, text: str) -> tuple[int, ...]:
+        """Token ids of a text in which no special token is looked for."""
+        body = {"content": text, "add_special": False, "parse_special": False}
+        return tuple(self._loopback.ask("POST", "/tokenize", body)["tokens"])
+
+    def opening(self) -> int | None:
+        """The token that stands before a text: BOS, EOS where there is none; None: the model has neither."""
+        props = self._loopback.ask("GET", "/props")
+        for name in ("bos_token", "eos_token"):
+            ids, _ = self._tokens(props.get(name) or "", add_special=False)
+            if len(ids) == 1:
+                return ids[0]
+        return None
+
     def text(self, prompt: Prompt) -> str:
         """The prompt as text: chat turns through the model's template, a last assistant turn left open.
 
@@ -155,10 +182,26 @@ class LlamaServer:
 
     def share_prefix(self, text: str) -> None:
         """Evaluate a text once and copy its keys and values to every slot. Nothing may be in flight."""
-        self.complete({"prompt": text, "n_predict": 0, "id_slot": 0, "cache_prompt": True})
-        self._loopback.ask("POST", "/slots/0?action=save", {"filename": "prefix"})
+        self.evaluate(0, text)
+        self.save(0, "prefix")
         for slot in range(1, self._layout.slots):
-            self._loopback.ask("POST", f"/slots/{slot}?action=restore", {"filename": "prefix"})
+            self.restore(slot, "prefix")
+
+    def evaluate(self, slot: int, text: str) -> None:
+        """Bring a text's keys and values into a slot."""
+        self.complete({"prompt": text, "n_predict": 0, "id_slot": slot, "cache_prompt": True})
+
+    def save(self, slot: int, name: str) -> None:
+        """Write what an idle slot holds to a file of the server's."""
+        self._loopback.ask("POST", f"/slots/{slot}?action=save", {"filename": name})
+
+    def restore(self, slot: int, name: str) -> None:
+        """Read what was saved into an idle slot. Raises Refused when the file is gone."""
+        self._loopback.ask("POST", f"/slots/{slot}?action=restore", {"filename": name})
+
+    def forget(self, name: str) -> None:
+        """Remove a file of saved keys and values."""
+        Path(self._scratch.name, name).unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Give up everything in flight."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, groupby, islice
 from os.path import commonprefix
@@ -14,12 +14,14 @@ from pydantic import BaseModel, Field
 
 from resit.errors import AssetError, UsageError
 from resit.models.gguf import file_sha256, read_header
+from resit.models.llama_likelihood import likelihoods
 from resit.models.llama_server import Layout, LlamaServer
+from resit.models.llama_slots import Slots, repeated
 from resit.models.loopback import Refused
 from resit.models.pool import in_flight
 from resit.models.protocol import JSON, Encoding, Setup, failed, owed
 from resit.models.stops import cut, divide_reasoning
-from resit.records import Generation, Prompt, Request, Sampling
+from resit.records import Generation, Passage, Prompt, Request, Sampling, TokenLikelihoods
 
 SLOTS = 8
 CONTEXT = 4096
@@ -89,11 +91,10 @@ def _model_file(pretrained: str) -> Path:
         raise AssetError(f"pretrained={pretrained}: there is no such file, and {error}", error.hint) from None
 
 
-def _body(prompt: str, sampling: Sampling, seed: int) -> dict[str, Any]:
-    """A request to `/completion`; every sampler that was not asked for is switched off."""
+def _body(sampling: Sampling, seed: int) -> dict[str, Any]:
+    """A request to `/completion` but for its prompt; every sampler that was not asked for is switched off."""
     return {
         **sampling.extra,
-        "prompt": prompt,
         "n_predict": sampling.max_tokens,
         "seed": seed % _SEEDS,
         "temperature": sampling.temperature,
@@ -119,6 +120,8 @@ class LlamaCppModel:
         self._layout = layout
         self._think_end = think_end_token
         self._running: LlamaServer | None = None
+        self._slots: Slots | None = None
+        self.shares_repeats = True
         self._starting = threading.Lock()
         self.name = layout.path.stem
 
@@ -142,6 +145,7 @@ class LlamaCppModel:
         with self._starting:
             if self._running is None:
                 self._running = LlamaServer(self._layout)
+                self._slots = Slots(self._running, self._layout.slots)
             return self._running
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
@@ -153,22 +157,25 @@ class LlamaCppModel:
         first = list(islice(requests, self._layout.slots))
         server = self._server()
         self._share_prefix(server, [request.question.prompt for request in first])
-        yield from in_flight(chain(first, requests), self._answer, self._layout.slots, server.drop)
+        asked = repeated(chain(first, requests))
+        yield from in_flight(asked, self._answer, self._layout.slots, server.drop)
 
-    def _share_prefix(self, server: LlamaServer, prompts: list[Prompt]) -> None:
+    def _share_prefix(self, server: LlamaServer, prompts: Sequence[Prompt]) -> None:
         texts = [server.text(prompt) for prompt in prompts]
         prefix = commonprefix(texts)  # noqa: RUF071
         if len(texts) > 1 and len(prefix) >= SHARED_CHARACTERS:
             with suppress(Refused):  # too long for the context: each request will say so for itself
                 server.share_prefix(prefix)
 
-    def _answer(self, request: Request) -> Generation:
-        server, sampling = self._server(), request.sampling
-        body = _body(server.text(request.question.prompt), sampling, request.seed)
+    def _answer(self, asked: tuple[Request, bool]) -> Generation:
+        (request, shared), server = asked, self._server()
+        sampling, slots = request.sampling, self._slots
+        assert slots is not None
+        prompt, body = server.text(request.question.prompt), _body(sampling, request.seed)
         if not self._think_end:  # a stop string inside the reasoning must not end the answer
             body["stop"] = [stop for stop in sampling.stop if stop]
         try:
-            answer = server.complete(body)
+            answer = slots.complete(prompt, body, shared and self.shares_repeats)
         except Refused as error:
             return failed(request, _reason(error))
         except OSError as error:
@@ -192,6 +199,23 @@ class LlamaCppModel:
             completion_tokens=answer["tokens_predicted"],
             seconds=round((timings["prompt_ms"] + timings["predicted_ms"]) / 1000, 4),
         )
+
+    def loglikelihoods(
+        self, passages: Iterable[Passage], moments: bool = False
+    ) -> Iterator[TokenLikelihoods]:
+        """One result a passage, in the order they finish; no moments. A context that all share is shared."""
+        stream, server = iter(passages), self._server()
+        first = list(islice(stream, self._layout.slots))
+        self._share_prefix(server, [passage.context for passage in first])
+        return in_flight(chain(first, stream), self._likelihood, self._layout.slots, server.drop)
+
+    def _likelihood(self, passage: Passage) -> TokenLikelihoods:
+        try:
+            return likelihoods(self._server(), passage, self._layout.context)
+        except Refused as error:
+            return TokenLikelihoods(passage.key, error=_reason(error))
+        except OSError as error:
+            return TokenLikelihoods(passage.key, error=str(error))
 
     def encode(self, prompt: Prompt) -> Encoding:
         """Text and token ids as they are evaluated; loads the model."""

@@ -6,31 +6,34 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 from resit.errors import ResitError
-from resit.records import Generation, Request
+
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
 
 AHEAD = 2
 """Requests pulled for each worker: one being answered, one waiting while the caller works."""
 
 
 def in_flight(
-    requests: Iterable[Request],
-    answer: Callable[[Request], Generation],
+    requests: Iterable[Asked],
+    answer: Callable[[Asked], Answered],
     workers: int,
     abandon: Callable[[], None] = lambda: None,
-) -> Iterator[Generation]:
+) -> Iterator[Answered]:
     """Answers as they finish: `answer` runs in `workers` threads, `requests` is pulled in the caller's.
 
     A ResitError of `answer` is raised after what was already in flight has been yielded. `abandon` is
     called when the stream ends early: it should make the running answers end soon.
     """
-    done: SimpleQueue[Future[Generation]] = SimpleQueue()
+    done: SimpleQueue[Future[Answered]] = SimpleQueue()
     failures: list[ResitError] = []
     waiting = 0
     pool = ThreadPoolExecutor(workers, thread_name_prefix="resit-model")
 
-    def settle(most: int) -> Iterator[Generation]:
+    def settle(most: int) -> Iterator[Answered]:
         """Yield what is done, waiting until at most `most` are not."""
         nonlocal waiting
         while waiting and (waiting > most or not done.empty()):
@@ -39,12 +42,12 @@ def in_flight(
             if future.cancelled():
                 continue
             try:
-                generation = future.result()
+                answered = future.result()
             except ResitError as error:
                 failures.append(error)
                 pool.shutdown(wait=False, cancel_futures=True)
             else:
-                yield generation
+                yield answered
 
     try:
         for request in requests:
