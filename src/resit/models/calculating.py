@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from resit.errors import ResitError, UsageError
 from resit.models.calculator import CLOSING, Annotation, insertions, slip
-from resit.models.protocol import Model, failed
+from resit.models.protocol import Encoding, failed
 from resit.models.stops import cut
 from resit.records import Document, Generation, Message, Prompt, Question, Request, Sampling
 
@@ -26,12 +26,21 @@ Key: TypeAlias = tuple[str, str, int]
 TokenCount: TypeAlias = Callable[[Prompt], int | None]
 """Tokens of a prompt; None where the backend cannot tell."""
 
+
+class Speaker(Protocol):
+    """What the calculator needs of a model."""
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Generation]: ...
+
+    def encode(self, prompt: Prompt) -> Encoding: ...
+
+
 _COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "seconds")
 _INSTEAD = 40
 """Characters kept of what a model had written in place of a result."""
 
 
-def generations(model: Model, requests: Iterable[Request]) -> Iterator[Generation]:
+def generations(model: Speaker, requests: Iterable[Request]) -> Iterator[Generation]:
     """The model's generations, with the calculator for the requests that ask for it.
 
     A fleet's workers do this themselves, each beside its own model (`continues`). Raises what the model
@@ -149,7 +158,7 @@ class _Sample:
 class _Continuing:
     """One task's requests at a model, continued until no result is left to put in."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Speaker) -> None:
         self._model = model
         self._samples: dict[Key, _Sample] = {}
         self._waiting: deque[Request] = deque()
