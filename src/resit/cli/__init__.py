@@ -28,6 +28,7 @@ from resit.cli import (
     run,
     score,
     tasks,
+    verifier,
     view,
 )
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
@@ -67,6 +68,7 @@ for verb in (
     plan,
     report,
     view,
+    verifier,
 ):
     verb.register(app)
 

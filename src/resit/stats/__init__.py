@@ -72,7 +72,14 @@ from resit.stats.score_tests import (
     unpaired_score_statistic,
 )
 from resit.stats.totals import predicted_total
-from resit.stats.votes import WeightedVote, exact_maj_at_k, maj_at_k, maj_curve, weighted_vote_at_k
+from resit.stats.votes import (
+    WeightedVote,
+    exact_maj_at_k,
+    maj_at_k,
+    maj_curve,
+    top_vote_at_k,
+    weighted_vote_at_k,
+)
 
 if TYPE_CHECKING:
     from resit.stats.bootstrap import bootstrap_difference, bootstrap_interval
@@ -142,6 +149,7 @@ __all__ = [
     "standard_error",
     "strict_majority",
     "student_quantile",
+    "top_vote_at_k",
     "tost",
     "unpaired_difference",
     "unpaired_score_interval",

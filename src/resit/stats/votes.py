@@ -14,10 +14,11 @@ import itertools
 import math
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeAlias
 
 from resit.stats.samples import check_draw
 
@@ -125,6 +126,10 @@ def _coefficients(polynomial: int, degree: int, width: int) -> list[int]:
     return [(polynomial >> (width * i)) & mask for i in range(degree + 1)]
 
 
+Ballots: TypeAlias = Sequence[tuple[Hashable | None, float]]
+"""Answers, each with its weight or score."""
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedVote:
     """A vote weighted by scores; its error is that of drawing subsets, 0 where every subset was counted."""
@@ -150,16 +155,50 @@ def weighted_vote_at_k(
     verifier-weighted vote of Li et al. 2022, arXiv 2206.02336, section 2. ValueError when k > n, or for
     weights that are negative or not numbers.
     """
-    n = len(answers)
-    check_draw(n, k)
-    if len(weights) != n or not all(weight >= 0 for weight in weights):
+    if len(weights) != len(answers) or not all(weight >= 0 for weight in weights):
         raise ValueError("a weighted vote needs one weight >= 0 a sample")
-    ballots = list(zip(answers, weights, strict=True))
+    return _over_subsets(
+        list(zip(answers, weights, strict=True)), k, lambda ballots: _won(ballots, gold), draws, seed
+    )
+
+
+def top_vote_at_k(
+    answers: Sequence[Hashable | None],
+    scores: Sequence[float],
+    k: int,
+    m: int,
+    gold: Hashable,
+    *,
+    draws: int = 1000,
+    seed: int = 1234,
+) -> WeightedVote:
+    """Probability that, among k of the samples, the m best-scored ones elect the right answer.
+
+    One vote each; samples that tie with the m-th best vote too, answers None do not, and answers with as many
+    votes share the win. Subsets as in `weighted_vote_at_k`. Cobbe et al. 2021, arXiv 2110.14168, section 5.
+    ValueError when k > n, m < 1, or for a score that is not a number.
+    """
+    if len(scores) != len(answers) or m < 1 or any(math.isnan(score) for score in scores):
+        raise ValueError("a vote of the best needs one score (a number) a sample, and at least one voter")
+
+    def won(ballots: Ballots) -> float:
+        least = sorted((score for _, score in ballots), reverse=True)[min(m, len(ballots)) - 1]
+        return _won([(answer, 1.0) for answer, score in ballots if score >= least], gold)
+
+    return _over_subsets(list(zip(answers, scores, strict=True)), k, won, draws, seed)
+
+
+def _over_subsets(
+    ballots: Ballots, k: int, won: Callable[[Ballots], float], draws: int, seed: int
+) -> WeightedVote:
+    """Mean win over all k-subsets when they are few, over seeded ones otherwise."""
+    n = len(ballots)
+    check_draw(n, k)
     if math.comb(n, k) <= draws:
-        wins = [_won(subset, gold) for subset in itertools.combinations(ballots, k)]
+        wins = [won(subset) for subset in itertools.combinations(ballots, k)]
         return WeightedVote(math.fsum(wins) / len(wins), 0.0, len(wins))
     rng = random.Random(seed)
-    wins = [_won(rng.sample(ballots, k), gold) for _ in range(draws)]
+    wins = [won(rng.sample(ballots, k)) for _ in range(draws)]
     mean = math.fsum(wins) / draws
     error = math.sqrt(math.fsum((win - mean) ** 2 for win in wins) / (draws - 1) / draws)
     return WeightedVote(mean, error, draws)
