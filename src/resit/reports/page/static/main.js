@@ -29,6 +29,7 @@ async function start() {
   startLinks(browser);
   await browser.start();
   source.started?.(browser);
+  performance.mark("ready");
   document.documentElement.dataset.ready = "yes";
 }
 
