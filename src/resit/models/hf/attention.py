@@ -37,18 +37,27 @@ def _fused(query: Tensor, keys: Tensor, values: Tensor, rule: Rule) -> bool:
     return query.device.type == "cpu" and rule.softcap is None and keys.shape[-1] == values.shape[-1]
 
 
-def weigh(scores: Tensor, values: Tensor, rule: Rule, mask: Tensor | None) -> Part:
-    """Softmax of `scores` (…, queries, keys), overwritten, times `values`; `mask` is True where seen."""
+def weigh(scores: Tensor, values: Tensor, rule: Rule, hidden: Tensor | None) -> Part:
+    """Softmax of `scores` (…, queries, keys), overwritten, times `values`; `hidden` is True where not seen.
+
+    Only with a window may a query see nothing at all; its log-denominator is then minus infinity.
+    """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if rule.softcap is not None:
         scores = scores.div_(rule.softcap).tanh_().mul_(rule.softcap)
-    if mask is not None:
-        scores = scores.masked_fill_(~mask, -torch.inf)
-    top = scores.amax(-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+    if hidden is not None:
+        scores.masked_fill_(hidden, -torch.inf)
+    top = scores.amax(-1, keepdim=True)
+    if rule.window is not None:
+        top.clamp_(min=torch.finfo(scores.dtype).min)
     weights = scores.sub_(top).exp_()
     total = weights.sum(-1, keepdim=True)
-    out = torch.matmul(weights.to(values.dtype), values).div_(total.clamp(min=1e-30).to(values.dtype))
-    return out, (top + total.log()).squeeze(-1)
+    out = torch.matmul(weights.to(values.dtype), values)
+    if rule.window is not None:
+        out = out.div_(total.clamp(min=torch.finfo(scores.dtype).tiny).to(out.dtype))
+    else:
+        out = out.div_(total.to(out.dtype))
+    return out, total.log_().add_(top).squeeze(-1)
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, mask: Tensor | str | None) -> Part:
@@ -96,8 +105,8 @@ def _in_chunks(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, mask: Te
     parts = []
     for first in range(0, tokens, step):
         some = query[:, :, first : first + step] * rule.scaling
-        seen = None if mask is None else mask[first : first + step]
-        parts.append(weigh(torch.matmul(some, keys.transpose(-1, -2)), values, rule, seen))
+        hidden = None if mask is None else ~mask[first : first + step]
+        parts.append(weigh(torch.matmul(some, keys.transpose(-1, -2)), values, rule, hidden))
     return torch.cat([out for out, _ in parts], 2), torch.cat([log for _, log in parts], 2)
 
 
@@ -149,17 +158,17 @@ class PackedAttention:
     def _attend_parts(
         self, layer: int, query: Tensor, keys: Tensor, values: Tensor, rule: Rule, pass_: Pass
     ) -> Part:
+        decoding = len(pass_.places)
         wide = torch.promote_types(query.dtype, torch.float32)
         out = torch.empty(*query.shape[:2], values.shape[-1], dtype=wide, device=query.device)
         log = torch.empty(query.shape[:2], dtype=wide, device=query.device)
-        decoding = len(pass_.places)
         if decoding:
             assert self.cache is not None
             rows_k, rows_v = self.cache.keys[layer], self.cache.values[layer]
             places, last = pass_.on(query.device, "places"), pass_.on(query.device, "last")
             rows_k[places, :, last] = keys[:, :decoding].transpose(0, 1)
             rows_v[places, :, last] = values[:, :decoding].transpose(0, 1)
-            out[:decoding], log[:decoding] = _over_rows(query[:decoding], rows_k, rows_v, rule, pass_)
+            _over_rows(out[:decoding], log[:decoding], query[:decoding], rows_k, rows_v, rule, pass_)
         for span in pass_.spans:
             new = slice(span.begin, span.end)
             own_k, own_v = self._own(span, layer)
@@ -177,30 +186,28 @@ class PackedAttention:
         return self.cache.keys[layer][span.place], self.cache.values[layer][span.place]
 
 
-def _over_rows(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, pass_: Pass) -> Part:
-    """One new token a row over the row's own keys, band by band of places."""
+def _over_rows(
+    out: Tensor, log: Tensor, query: Tensor, keys: Tensor, values: Tensor, rule: Rule, pass_: Pass
+) -> None:
+    """Write what one new token a row finds in the row's own keys, band by band of places."""
     heads, width = query.shape[1:]
-    key_heads = keys.shape[1]
-    query = query * rule.scaling
-    if not pass_.dense:  # places that do not decode get a query of nothing
-        spread = query.new_zeros(pass_.bands[-1].last, heads, width)
-        spread[pass_.on(query.device, "places")] = query
-        query = spread
-    outs, logs = [], []
-    for band in pass_.bands:
-        rows = band.last - band.first
-        own_k = keys[band.first : band.last, :, : band.length].reshape(rows * key_heads, band.length, -1)
-        own_v = values[band.first : band.last, :, : band.length].reshape(rows * key_heads, band.length, -1)
-        grouped = query[band.first : band.last].reshape(rows * key_heads, heads // key_heads, width)
-        mask = pass_.band_mask(band, rule.window, query.device, key_heads)
-        out, log = weigh(torch.bmm(grouped, own_k.transpose(1, 2)), own_v, rule, mask)
-        outs.append(out.view(rows, heads, -1))
-        logs.append(log.view(rows, heads))
-    out, log = (outs[0], logs[0]) if len(outs) == 1 else (torch.cat(outs), torch.cat(logs))
-    if pass_.dense:
-        return out, log
+    key_heads, dense = keys.shape[1], pass_.dense
     places = pass_.on(query.device, "places")
-    return out[places], log[places]
+    query = query * rule.scaling
+    if not dense:  # places that do not decode get a query of nothing
+        query = query.new_zeros(pass_.bands[-1].last, heads, width).index_copy_(0, places, query)
+    for band in pass_.bands:
+        rows, upto = band.last - band.first, band.length
+        own_k = keys[band.first : band.last, :, :upto].reshape(rows * key_heads, upto, -1)
+        own_v = values[band.first : band.last, :, :upto].reshape(rows * key_heads, upto, -1)
+        grouped = query[band.first : band.last].reshape(rows * key_heads, heads // key_heads, width)
+        hidden = pass_.hidden(band, rule.window, query.device, key_heads)
+        part, part_log = weigh(torch.bmm(grouped, own_k.transpose(1, 2)), own_v, rule, hidden)
+        part, part_log = part.view(rows, heads, -1), part_log.view(rows, heads)
+        if dense:
+            out[band.first : band.last], log[band.first : band.last] = part, part_log
+        else:
+            out[band.queries], log[band.queries] = part[band.rows(places)], part_log[band.rows(places)]
 
 
 def _over_span(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, span: Span) -> Part:
@@ -220,11 +227,11 @@ def _merge_shared(
     which = group.on(query.device)
     store: SharedStore = group.store
     mask = pass_.shared_mask(group, rule.window, query.device)
-    if mask is not None and not mask.any():
-        return
     part, part_log = attend(query[which].contiguous(), store.keys[layer], store.values[layer], rule, mask)
-    before = log[which]
+    some, before = out[which], log[which]
     total = torch.logaddexp(before, part_log.to(log.dtype))
-    merged = out[which] * (before - total).exp_()[..., None]
-    out[which] = merged.addcmul_(part.to(out.dtype), (part_log - total).exp_()[..., None])
+    some.mul_(before.sub(total).exp_()[..., None])
+    some.addcmul_(part.to(out.dtype), part_log.sub(total).exp_()[..., None])
     log[which] = total
+    if isinstance(which, Tensor):  # a slice is a view, and has been written
+        out[which] = some

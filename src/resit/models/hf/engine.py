@@ -22,6 +22,7 @@ from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, too_lo
 from resit.models.hf.sampling import choose
 from resit.models.hf.score import score
 from resit.models.hf.transcript import special_tokens
+from resit.models.hf.weights_layout import pack_weights
 from resit.models.protocol import Notify
 
 ROWS = {"cpu": 64, "cuda": 256}
@@ -53,6 +54,7 @@ class Engine:
         if settings.shared_prefixes:
             try:
                 self._packed = packed(model, settings.context)
+                pack_weights(model)
             except Unsupported as reason:
                 notify(
                     f"{type(model).__name__} is decoded in padded batches, without shared prefixes: {reason}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -15,6 +17,10 @@ BANDS = 4
 
 ROWS_A_BAND = 8
 """A band of fewer rows would cost more in calls than it saves in keys."""
+
+
+IN_VAIN = 512
+"""Keys that a band may read for nothing before it is worth dividing."""
 
 
 def window_mask(positions: Tensor, start: int, count: int, window: int | None) -> Tensor:
@@ -48,6 +54,12 @@ class Band:
     first: int
     last: int
     length: int
+    queries: slice
+    """Which of the decoding rows lie in it."""
+
+    def rows(self, places: Tensor) -> Tensor:
+        """Where in the band its decoding rows lie."""
+        return places[self.queries] - self.first
 
 
 class Group:
@@ -122,20 +134,17 @@ class Pass:
         assert found is not None
         return found
 
-    def band_mask(
-        self, band: Band, window: int | None, device: torch.device, key_heads: int
-    ) -> Tensor | None:
-        """True (rows x key heads, 1, keys) where a row has a key that it sees; None: everywhere."""
-        key = (band, window, device, key_heads)
+    def hidden(self, band: Band, window: int | None, device: torch.device, key_heads: int) -> Tensor | None:
+        """True (rows x key heads, 1, keys) where a row has no key that it sees; None: nowhere."""
+        key = (band.first, window, device, key_heads)
         if key not in self._tensors:
-            lengths = [0] * (band.last - band.first)
-            for place, length in zip(self.places, self.lengths, strict=True):
-                if band.first <= place < band.last:
-                    lengths[place - band.first] = length
+            lengths = [1] * (band.last - band.first)  # a place that does not decode sees its first key
+            for place, length in zip(self.places[band.queries], self.lengths[band.queries], strict=True):
+                lengths[place - band.first] = length
             newest = torch.tensor(lengths, device=device) - 1
             seen = window_mask(newest, 0, band.length, window)
             full = min(lengths) == band.length and (window is None or window >= band.length)
-            self._tensors[key] = None if full else seen.repeat_interleave(key_heads, 0)[:, None]
+            self._tensors[key] = None if full else ~seen.repeat_interleave(key_heads, 0)[:, None]
         return self._tensors[key]
 
     def shared_mask(self, group: Group, window: int | None, device: torch.device) -> Tensor | None:
@@ -158,12 +167,20 @@ def band_edges(total: int) -> list[int]:
 
 
 def bands(places: list[int], lengths: list[int]) -> list[Band]:
-    """Runs of neighbouring places, from 0 to the last, each with its longest row's length."""
-    edges = band_edges(places[-1] + 1)
-    longest = [1] * (len(edges) - 1)
-    band = 0
-    for place, length in zip(places, lengths, strict=True):
-        while place >= edges[band + 1]:
-            band += 1
-        longest[band] = max(longest[band], length)
-    return [Band(first, last, most) for first, last, most in zip(edges, edges[1:], longest, strict=False)]
+    """Runs of neighbouring places, from 0 to the last, each with its longest row's length.
+
+    Neighbours of nearly one length are one band: keys in vain cost less than calls.
+    """
+    found: list[Band] = []
+    for first, last in pairwise(band_edges(places[-1] + 1)):
+        queries = slice(bisect_left(places, first), bisect_left(places, last))
+        band = Band(first, last, max(lengths[queries], default=1), queries)
+        if found:
+            longest, before = max(found[-1].length, band.length), found[-1]
+            vain = (longest - before.length) * (before.last - before.first)
+            vain += (longest - band.length) * (last - first)
+            if vain <= IN_VAIN:
+                band = Band(before.first, last, longest, slice(before.queries.start, queries.stop))
+                found.pop()
+        found.append(band)
+    return found
