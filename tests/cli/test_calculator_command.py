@@ -97,7 +97,6 @@ def test_a_run_that_has_it_is_replayed_and_scored_again(command: Callable[..., A
     assert Path("r/results.json").read_bytes() == before
     replay = ("run", "--model", "replay", "--model-args", "file=r", "--tasks", "sums.yaml", "-o", "again")
     assert command(*replay, "--calculator").status == 0
+    kept = ("text", "insertions", "uncalculated")
     for replayed, sample in zip(samples("again"), samples("r"), strict=True):
-        own = [{**one, "instead": None} for one in sample["insertions"]]
-        assert [{**one, "instead": None} for one in replayed["insertions"]] == own
-        assert (replayed["text"], replayed["uncalculated"]) == (sample["text"], sample["uncalculated"])
+        assert {name: replayed[name] for name in kept} == {name: sample[name] for name in kept}

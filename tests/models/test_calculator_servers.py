@@ -38,7 +38,8 @@ def completions(serve: Serve, reply: MakeReply) -> Any:
 
 
 def opened(server: Any, kind: str = "openai-completions", **args: Any) -> Model:
-    return create(kind, {"base_url": server.url, "model": "m", **args}, Setup(8, [].append))
+    notes: list[str] = []
+    return create(kind, {"base_url": server.url, "model": "m", **args}, Setup(8, notes.append))
 
 
 def calculated(model: Model, requests: list[Request]) -> list[Generation]:

@@ -190,6 +190,10 @@ class _Continuing:
         for generation in self._model.generate(requests):
             key = (generation.task, generation.doc_hash, generation.repeat)
             sample = self._samples[key]
+            if generation.insertions is not None:  # done already: by a worker, or in the run that is replayed
+                del self._samples[key]
+                yield generation
+                continue
             again = sample.take(generation)
             if again is not None:
                 self._waiting.append(again)
