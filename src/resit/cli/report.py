@@ -1,4 +1,4 @@
-"""`resit report`: a page of runs that opens from a mail attachment."""
+"""`resit report`: runs as a page that opens from a mail attachment, and as tables and pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = "Example: resit report runs/smollm2-135m-1a2b3c4d -o report.html"
+EXAMPLE = (
+    "Example: resit report runs/smollm2-135m-1a2b3c4d -o report.html    "
+    "or: resit report runs/a runs/b -o table.tex"
+)
+FORMATS = "html, md, json, csv, junit, model-index (YAML for a model card), latex, png or svg (one a chart)."
 
 
 def register(app: typer.Typer) -> None:
@@ -23,15 +27,25 @@ def report(
     ],
     output_path: Annotated[
         Path | None,
-        typer.Option("--output-path", "-o", help="The file to write; else report.html in the first run."),
+        typer.Option(
+            "--output-path",
+            "-o",
+            help="The file to write, a folder for pictures, or - for standard output; else report.* in the "
+            "first run.",
+        ),
     ] = None,
-    format: Annotated[str, typer.Option("--format", "-f", help="html.")] = "",
+    format: Annotated[
+        str, typer.Option("--format", "-f", help=f"{FORMATS} Else the file's ending decides.")
+    ] = "",
     trust_task_code: Annotated[
         bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the written file as a JSON object.")] = False,
 ) -> None:
     """Write one self-contained HTML file: claims, intervals, warnings, charts, and every sample to browse.
+
+    Or the scores alone, with interval, counts, warnings and digests: as Markdown, JSON, CSV, JUnit XML, a
+    model card's metadata or a LaTeX table; or each chart as a picture.
 
     It needs no network and loads nothing. Two runs of a task are compared with the flips first; a seen and a
     fresh task of one model give a gap. A run that is not scored, or has grown since, is scored first.

@@ -37,18 +37,18 @@ def junit_xml(run: str, checks: Sequence[Check], allow_undecided: bool = False) 
     """A JUnit suite with a case a check: failure, error (refused design) or, where allowed, skipped."""
     suite = ET.Element(
         "testsuite",
-        name=_clean(f"resit gate {run}"),
+        name=xml_text(f"resit gate {run}"),
         tests=str(len(checks)),
         failures=str(sum(_tag(check, allow_undecided) == "failure" for check in checks)),
         errors=str(sum(_tag(check, allow_undecided) == "error" for check in checks)),
         skipped=str(sum(_tag(check, allow_undecided) == "skipped" for check in checks)),
     )
     for check in checks:
-        case = ET.SubElement(suite, "testcase", classname=_clean(check.task), name=_clean(check.name))
+        case = ET.SubElement(suite, "testcase", classname=xml_text(check.task), name=xml_text(check.name))
         tag = _tag(check, allow_undecided)
         if tag:
-            ET.SubElement(case, tag, type=check.outcome, message=_clean(_sentence(check)))
-        ET.SubElement(case, "system-out").text = _clean(_sentence(check))
+            ET.SubElement(case, tag, type=check.outcome, message=xml_text(_sentence(check)))
+        ET.SubElement(case, "system-out").text = xml_text(_sentence(check))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -66,7 +66,7 @@ def _sentence(check: Check) -> str:
     return f"{WORDS[check.outcome]} ({check.reason}{advice})"
 
 
-def _clean(text: str) -> str:
+def xml_text(text: str) -> str:
     """The text without characters that XML cannot hold."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
