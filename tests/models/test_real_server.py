@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from resit.errors import ResitError
+from resit.errors import ResitError, UsageError
 from resit.models import Setup, create
 from resit.models.llama_server import Layout, LlamaServer
-from resit.records import Generation, Message, Request
+from resit.records import Generation, Message, Passage, Request
 
 pytest.importorskip("xllamacpp", reason="needs resit[llamacpp]")
 pytestmark = pytest.mark.slow
@@ -103,3 +103,8 @@ def test_the_only_model_is_found_and_a_wrong_key_is_refused(
     monkeypatch.setenv("LLAMA_KEY", "wrong")
     with pytest.raises(ResitError, match="401: Invalid API Key"), open_client(server, model="m") as model:
         list(model.generate([ask()]))
+
+
+def test_llama_cpps_server_gives_no_log_probabilities_of_prompts(server: LlamaServer) -> None:
+    with open_client(server) as model, pytest.raises(UsageError, match="neither echoes the prompt"):
+        list(model.loglikelihoods([Passage("k", "One two three.")]))
