@@ -100,8 +100,28 @@ def test_train_then_apply(command: Command, sampled: Path, base: Path, tmp_path:
     assert {method for method, _ in points} == {"mean", "maj", "best", "weighted", "top"}
 
     status, out, err = command("verifier", "apply", sampled, "--verifier", folder)
-    assert "240 samples scored" not in err, "the scores are kept"
+    assert "samples scored" not in err, "the scores are kept"
+    assert "samples are left out" in err
     assert "best-scored of 4 against one sample: +" in out
+
+
+def test_a_verifier_is_no_judge_of_what_it_was_taught_with(
+    command: Command, sampled: Path, base: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "verifier"
+    words = ("--base", base, "-o", folder, "--epochs", 1, "--no-baselines", "--json")
+    assert command("verifier", "train", "--data", sampled, *words)[0] == 0
+    taught = json.loads((folder / "questions.json").read_text())
+    assert 35 <= len(taught) <= 55
+    _, out, _ = command("verifier", "apply", sampled, "--verifier", folder, "--json")
+    (task,) = json.loads(out)["tasks"]
+    assert task["points"][0]["estimate"]["questions"] == 60 - len(taught)
+    everything = [
+        json.loads(line)["doc_hash"] for line in (sampled / "scores.jsonl").read_text().splitlines()
+    ]
+    (folder / "questions.json").write_text(json.dumps(everything))
+    status, _, err = command("verifier", "apply", sampled, "--verifier", folder)
+    assert (status, "trained with every question" in err) == (2, True)
 
 
 class Doubtful:

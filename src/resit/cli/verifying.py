@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,9 +184,10 @@ def apply_verifier(wanted: Applying) -> None:
     judge = _judge(wanted)
     path = scores_file(wanted.run, judge.name)
     samples = [pair for task in tasks for pair in solutions_of(wanted.run, task, wanted.rule)]
+    samples = _untaught(judge, samples)
     _score(judge, samples, path)
     verified = read_verifier_scores(path)
-    found = [_reranked(wanted, task, verified, judge.name) for task in tasks]
+    found = [_reranked(wanted, task, verified, judge) for task in tasks]
     if wanted.as_json:
         print_json({"verifier": judge.name, "tasks": [one.as_json() for one in found]})
         return
@@ -207,6 +208,21 @@ def _judge(wanted: Applying) -> Judge:
     return Verifier(Path(wanted.verifier))
 
 
+def _untaught(judge: Judge, samples: list[tuple[Key, Solution]]) -> list[tuple[Key, Solution]]:
+    """The samples of questions that the judge was not trained with."""
+    kept = [(key, solution) for key, solution in samples if solution.question_key not in judge.taught]
+    if not kept:
+        raise UsageError(
+            f"{judge.name} was trained with every question of this run: it knows their answers",
+            "apply it to a run of other questions",
+        )
+    if len(kept) < len(samples):
+        _say(
+            f"{len(samples) - len(kept)} samples are left out: {judge.name} was trained with their questions"
+        )
+    return kept
+
+
 def _score(judge: Judge, samples: Sequence[tuple[Key, Solution]], path: Path) -> None:
     """Append the scores that the file lacks."""
     path.parent.mkdir(exist_ok=True)
@@ -221,14 +237,16 @@ def _score(judge: Judge, samples: Sequence[tuple[Key, Solution]], path: Path) ->
                 _say(f"{judge.name}: {done} of {len(owed)} samples scored")
 
 
-def _reranked(wanted: Applying, task: str, verified: Mapping[Key, float], name: str) -> Reranking:
-    scores: TaskScores = read_task(wanted.run, task, wanted.rule)
+def _reranked(wanted: Applying, task: str, verified: Mapping[Key, float], judge: Judge) -> Reranking:
+    whole: TaskScores = read_task(wanted.run, task, wanted.rule)
+    questions = {key: found for key, found in whole.questions.items() if key not in judge.taught}
+    scores = replace(whole, questions=questions)
     repeats: dict[str, list[int]] = defaultdict(list)
     for score in read_scores(wanted.run):
         if score.task == task and wanted.rule in score.verdicts:
             repeats[score.doc_hash].append(score.repeat)
     ordered = {key: sorted(numbers) for key, numbers in repeats.items()}
-    return rerank(scores, ordered, verified, name, wanted.top, wanted.confidence)
+    return rerank(scores, ordered, verified, judge.name, wanted.top, wanted.confidence)
 
 
 class Asked:
@@ -242,6 +260,7 @@ class Asked:
                 "hf, vllm, llamacpp and completion servers can",
             )
         self.name, self._model = f"asked-{model.name}", model
+        self.taught: frozenset[str] = frozenset()
 
     def scores(self, solutions: Sequence[Solution]) -> Iterator[float]:
         """p(yes) / (p(yes) + p(no)) of each."""

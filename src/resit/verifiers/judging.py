@@ -17,6 +17,8 @@ class Judge(Protocol):
     """Says how likely solutions are right."""
 
     name: str
+    taught: frozenset[str]
+    """Questions that it was trained with: it knows their answers."""
 
     def scores(self, solutions: Sequence[Solution]) -> Iterator[float]:
         """One number from 0 to 1 a solution, in order; higher is likelier."""
@@ -27,9 +29,10 @@ class Verifier:
     """A verifier that `resit verifier train` made."""
 
     def __init__(self, folder: Path) -> None:
-        from resit.verifiers.saving import HEAD, load_verifier
+        from resit.verifiers.saving import HEAD, load_verifier, taught_with
 
         self._settings, self._backbone, self._head = load_verifier(folder)
+        self.taught = taught_with(folder)
         weights = hashlib.sha256((folder / HEAD).read_bytes()).hexdigest()[:8]
         self.name = f"{folder.resolve().name}-{weights}"
 
@@ -63,6 +66,7 @@ class RewardModel:
         if labels not in (1, 2):
             raise UsageError(f"{name} has {labels} outputs; a reward model has one, or two: wrong and right")
         self.name = name
+        self.taught: frozenset[str] = frozenset()
 
     def scores(self, solutions: Sequence[Solution]) -> Iterator[float]:
         """The logistic of the reward, or the second class's probability."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ CHECKPOINT = "checkpoint.pt"
 CARD = "verifier.json"
 HEAD = "head.pt"
 MODEL = "model"
+TAUGHT = "questions.json"
 
 
 def write_checkpoint(path: Path, state: dict[str, Any]) -> None:
@@ -43,12 +45,23 @@ def read_checkpoint(path: Path) -> dict[str, Any] | None:
     return found
 
 
-def save_verifier(folder: Path, settings: Settings, backbone: Backbone, head: Head) -> None:
-    """Write the head, and what of the language model was trained, into the folder."""
+def save_verifier(
+    folder: Path, settings: Settings, backbone: Backbone, head: Head, taught: Sequence[str]
+) -> None:
+    """Write the head, what of the language model was trained, and which questions it was taught with."""
+    write_atomic(folder / TAUGHT, json.dumps(list(taught)).encode())
     write_checkpoint(folder / HEAD, head.state_dict())
     if settings.mode != "frozen":
         backbone.model.save_pretrained(folder / MODEL)
     write_atomic(folder / CARD, json.dumps({"settings": settings.model_dump()}, indent=2).encode() + b"\n")
+
+
+def taught_with(folder: Path) -> frozenset[str]:
+    """Keys of the questions whose solutions decided the weights. Raises UsageError."""
+    try:
+        return frozenset(json.loads((folder / TAUGHT).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder / TAUGHT} cannot be read: {error}") from None
 
 
 def load_verifier(folder: Path) -> tuple[Settings, Backbone, Head]:

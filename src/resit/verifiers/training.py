@@ -95,7 +95,8 @@ def train(
     stopped = trainer.run(range(ends[0]), range(ends[0], ends[1]), stop_after)
     if stopped is None:
         raise KeyboardInterrupt
-    save_verifier(folder, settings, backbone, head)
+    taught = dict.fromkeys(one.question_key for part in ("train", "validation") for one in parts[part])
+    save_verifier(folder, settings, backbone, head, [*taught])
     logits = trainer.evaluate(range(ends[1], len(everything)))
     return Trained(
         logits.tolist(), labels[ends[1] :].tolist(), parts["test"], trainer.progress.losses, stopped
