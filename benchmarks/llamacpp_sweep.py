@@ -1,6 +1,7 @@
 """Which layout of llama.cpp's server answers fastest: slots, batch sizes, threads, a unified cache.
 
-    python benchmarks/llamacpp_sweep.py [--pretrained FILE] [--questions N] [--tokens N] [--only WORD]
+    python benchmarks/llamacpp_sweep.py [--pretrained FILE] [--questions N] [--tokens N]
+        [--threads N] [--only WORD,…]
 
 Two loads, each on a fresh server: questions that share eight exemplars, and two questions with many repeats,
 which share the whole prompt. Printed are seconds, processor seconds (of the whole process, which is what to
@@ -71,9 +72,9 @@ def requests(questions: int, repeats: int, tokens: int) -> Iterator[Request]:
             yield Request(question, repeat, sampling, 1000 * number + repeat)
 
 
-def measure(case: Case, pretrained: str, questions: int, repeats: int, tokens: int) -> str:
+def measure(case: Case, base: Mapping[str, str], questions: int, repeats: int, tokens: int) -> str:
     """A line of figures."""
-    args = {"pretrained": pretrained, "n_ctx": "1536", **case.args}
+    args = {"n_ctx": "1536", **base, **case.args}
     with create("llamacpp", args, Setup(concurrency=case.slots)) as model:
         assert isinstance(model, LlamaCppModel)
         model._layout = replace(model._layout, more=case.more)
@@ -97,16 +98,18 @@ def main() -> None:
     options.add_argument("--pretrained", default="smollm2-135m")
     options.add_argument("--questions", type=int, default=32)
     options.add_argument("--tokens", type=int, default=32)
-    options.add_argument("--only", default="", help="cases whose names hold this")
+    options.add_argument("--threads", help="of llama.cpp, but where a case is about them")
+    options.add_argument("--only", default="", help="cases whose names hold one of these, comma-separated")
     asked = options.parse_args()
+    base = {"pretrained": asked.pretrained, **({"n_threads": asked.threads} if asked.threads else {})}
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; seconds, processor seconds, tokens/s, ")
     print(
         f"prompt tokens evaluated, texts: {asked.questions} questions | 2 questions x {asked.questions // 2}"
     )
     for case in CASES:
-        if asked.only in case.name:
-            shared = measure(case, asked.pretrained, asked.questions, 1, asked.tokens)
-            repeated = measure(case, asked.pretrained, 2, asked.questions // 2, asked.tokens)
+        if any(word in case.name for word in asked.only.split(",")):
+            shared = measure(case, base, asked.questions, 1, asked.tokens)
+            repeated = measure(case, base, 2, asked.questions // 2, asked.tokens)
             print(f"{case.name:22} {shared} | {repeated}  (load {os.getloadavg()[0]:.1f})", flush=True)
 
 
