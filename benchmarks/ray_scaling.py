@@ -4,9 +4,10 @@
 
 Workers wait 20 ms a request with 64 in flight, as a server's client does, so they need next to no processor
 of the machine that all of them share here. Efficiency is the throughput over that of one worker times the
-workers. The driver's cost is the processor time of its whole process, Ray's threads included, a sample, from
-the first sample of the last worker on. Then a million samples go through the queue, in this process and
-without Ray, and the driver's memory is looked at after each tenth.
+workers, and says something only where the machine was idle for a part of the time. The driver's cost is the
+processor time of its whole process, Ray's threads included, a sample, from the first sample of the last
+worker on. Then a million samples go through the queue, in this process and without Ray, and the driver's
+memory is looked at after each tenth.
 """
 
 from __future__ import annotations
@@ -61,12 +62,23 @@ def throughput(workers: int, seconds: float) -> dict[str, float]:
         warm = time.monotonic() + 2.0
         while time.monotonic() < warm:
             next(stream)
-        samples, began, busy = 0, time.monotonic(), time.process_time()
+        samples, began, busy, spare = 0, time.monotonic(), time.process_time(), idle_seconds()
         while (passed := time.monotonic() - began) < seconds:
             next(stream)
             samples += 1
-        busy = time.process_time() - busy
-    return {"workers": workers, "per_second": samples / passed, "driver_us": busy / samples * 1e6}
+        busy, spare = time.process_time() - busy, idle_seconds() - spare
+    return {
+        "workers": workers,
+        "per_second": samples / passed,
+        "driver_us": busy / samples * 1e6,
+        "spare": spare / passed / (os.cpu_count() or 1),
+    }
+
+
+def idle_seconds() -> float:
+    """Seconds that this machine's processors have had nothing to do, summed over them."""
+    with open("/proc/stat", encoding="utf-8") as file:
+        return int(file.readline().split()[4]) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -130,19 +142,19 @@ def main() -> None:
     parser.add_argument("--queue", type=int, default=1_000_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = [throughput(int(count), options.seconds) for count in options.workers.split(",")]
-    base = rows[0]["per_second"] / rows[0]["workers"]
+    rows = [throughput(int(count), options.seconds) for count in options.workers.split(",") if count]
     for row in rows:
-        row["efficiency"] = row["per_second"] / (base * row["workers"])
+        row["efficiency"] = row["per_second"] / row["workers"] / (rows[0]["per_second"] / rows[0]["workers"])
     queue = through_the_queue(options.queue)
     if options.json:
         json.dump({"scaling": rows, "queue": queue, "load": os.getloadavg()}, sys.stdout)
         return
     print(f"{DELAY * 1000:.0f} ms a request, {IN_FLIGHT} in flight; load {os.getloadavg()[0]:.1f}")
-    print(f"{'workers':>8}{'samples/s':>12}{'efficiency':>12}{'driver µs/sample':>18}")
+    print(f"{'workers':>8}{'samples/s':>12}{'efficiency':>12}{'driver µs/sample':>18}{'machine idle':>14}")
     for row in rows:
         print(
-            f"{row['workers']:>8.0f}{row['per_second']:>12.0f}{row['efficiency']:>12.2f}{row['driver_us']:>18.1f}"
+            f"{row['workers']:>8.0f}{row['per_second']:>12.0f}{row['efficiency']:>12.2f}"
+            f"{row['driver_us']:>18.1f}{row['spare']:>14.0%}"
         )
     print(f"queue alone: {queue['samples']:,} samples, {queue['us']:.1f} µs each; MB: {queue['megabytes']}")
 

@@ -265,3 +265,29 @@ def test_two_drivers_on_one_folder(nodes: Nodes, exam: Callable[..., Path], tmp_
     finally:
         first.kill()
         first.wait()
+
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "ray_scaling.py"
+
+
+def test_a_million_samples_pass_the_driver_in_flat_memory() -> None:
+    measured = done([sys.executable, str(SCRIPT), "--workers", "", "--queue", "1000000", "--json"])
+    assert measured.returncode == 0, measured.stderr
+    queue = json.loads(measured.stdout)["queue"]
+    assert queue["us"] <= 50
+    assert queue["megabytes"][-1] - queue["megabytes"][0] < 30
+
+
+def test_throughput_grows_with_the_workers_and_costs_the_driver_little() -> None:
+    """On a machine that others keep busy the growth cannot be seen; then the measurement is not one."""
+    for _ in range(2):
+        measured = done(
+            [sys.executable, str(SCRIPT), "--workers", "1,8", "--seconds", "2", "--queue", "1000", "--json"]
+        )
+        assert measured.returncode == 0, measured.stderr
+        _, eight = json.loads(measured.stdout)["scaling"]
+        assert eight["driver_us"] <= 50
+        if eight["efficiency"] >= 0.9:
+            return
+        assert eight["spare"] < 0.1, "the machine was idle, and yet eight workers did too little"
+    pytest.skip(f"no processor to spare: eight workers reached {eight['efficiency']:.2f} of eight times one")

@@ -103,7 +103,7 @@ class Crew(Protocol):
     def shortage(self) -> str:
         """Why workers may not find a place; empty where that cannot be said.
 
-        Raises UsageError where they never can.
+        Raises ResitError where they never can.
         """
         ...
 

@@ -221,6 +221,9 @@ class RayCrew:
         wanted = {"CPU": options["num_cpus"], "GPU": options.get("num_gpus", 0), **options["resources"]}
         wanted["memory"] = options.get("memory", 0)
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        local = self._ours and self._cluster.reached_at == "local"
+        if local and not nodes:
+            raise ResitError("the Ray that was started here has died", "the same command again starts another")
         asked = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount)
         if any(all(node.get(k, 0) >= amount for k, amount in wanted.items()) for node in nodes):
             free = ray.available_resources()
@@ -230,7 +233,7 @@ class RayCrew:
         lack = f"a worker takes {asked}, and no node has more than " + ", ".join(
             f"{name}={amount:g}" for name, amount in most.items()
         )
-        if self._ours and self._cluster.reached_at == "local":
+        if local:
             raise UsageError(f"no worker can be started: {lack}", "ask for less with --resources")
         return lack
 
