@@ -156,7 +156,7 @@ def test_chat_prompts_are_turns_and_exemplars_are_folded(opened: Callable, run_o
     page.detail(0)
     assert page.words("#detail .prompt > .turns .role") == ["user"]
     fold = page.page.locator("#detail .prompt > details")
-    assert fold.locator("summary").inner_text().startswith("What every prompt begins with 2 turns")
+    assert fold.locator("summary").inner_text().startswith("Every prompt begins with this 2 turns")
     fold.locator("summary").click()
     assert page.words("#detail .prompt > details .role") == ["system", "user"]
 

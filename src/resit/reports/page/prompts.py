@@ -9,9 +9,6 @@ from resit.records import Message, Prompt, Question
 from resit.reports.page.data import PromptText, Turn
 from resit.reports.page.rows import question_text
 
-WORTH_FOLDING = 80
-"""Characters from which on a shared beginning is folded away."""
-
 
 @dataclass(slots=True)
 class SharedBeginning:
@@ -28,11 +25,11 @@ class SharedBeginning:
             self.turns = prompt if self.turns is None else _common_turns(self.turns, prompt)
 
     def cut(self) -> int | tuple[Message, ...]:
-        """How much is folded: characters that end with a blank line, or turns."""
+        """How much of it is told apart: characters up to a blank line, or turns."""
         if self.text is None:
             return self.turns or ()
         end = self.text.rfind("\n\n")
-        return end + 2 if end + 2 >= WORTH_FOLDING else 0
+        return end + 2 if end >= 0 else 0
 
 
 def shared_beginning(prompts: Iterable[Prompt]) -> SharedBeginning:

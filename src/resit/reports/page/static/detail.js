@@ -97,7 +97,7 @@ function ending(sample) {
     sample.truncated ? "cut at the token limit" : { stop: "ended by itself", unknown: "how it ended is unknown" }[sample.finish_reason] ?? sample.finish_reason,
     sample.stop ? `at the stop string ${JSON.stringify(sample.stop)}` : null,
     sample.completion_tokens === null ? null : plural(sample.completion_tokens, "token"),
-    sample.seconds === null ? null : `${sample.seconds.toFixed(2)} s`,
+    sample.seconds === null || sample.seconds < 0.005 ? null : `${sample.seconds.toFixed(2)} s`,
     plural([...sample.text].length, "character"),
   ];
   return parts.filter(Boolean).join(" · ");

@@ -84,7 +84,7 @@ function rowContent(row, shape) {
     el("span", { class: "marks" }, runs.map((run) => mark(row.sides[run], rule))),
     el("span", { class: "number" }, `#${row.doc_id}`),
     el("span", { class: "words", dir: "auto" }, shownText(row.question)),
-    el("span", { class: "answers" }, runs.map((run) => answer(row.sides[run], rule)), el("span", { class: "gold" }, "reference ", el("bdi", {}, shownText(row.target.slice(0, 24))))),
+    el("span", { class: "answers" }, runs.map((run) => answer(row.sides[run], rule)), el("span", { class: "gold", title: "reference" }, "ref ", el("bdi", {}, shownText(row.target.slice(0, 24))))),
     el("span", { class: "badges" }, badges(row, query, rule)),
   ];
 }
@@ -109,7 +109,7 @@ function badges(row, query, rule) {
   const found = [];
   const change = changeOf(row, query, rule);
   if (change !== null && Math.abs(change) > 1e-9) found.push(["flip", change > 0 ? "better" : "worse"]);
-  if (side?.disagree) found.push(["rules", "rules disagree"]);
+  if (side?.disagree) found.push(["rules", change === null ? "rules disagree" : "≠ rules"]);
   if (side?.truncated) found.push(["cut", "cut"]);
   if (side?.errored) found.push(["errored", "errored"]);
   if (side && side.samples > 1 && query.show !== "all" && query.show !== "flipped") found.push(["count", `${passing(row, query, rule)} of ${side.samples + side.errored}`]);

@@ -7,16 +7,20 @@ export function promptView(prompt) {
   return el(
     "section",
     { class: "prompt", "aria-label": "Prompt" },
-    folded("What every prompt begins with", prompt.shared),
+    beginning("Every prompt begins with this", prompt.shared),
     prompt.lead === null
       ? el("p", { class: "quiet" }, "The exemplars of this question are not in this file.")
-      : folded("Exemplars of this question", prompt.lead),
+      : beginning("Before this question alone", prompt.lead),
     passage(prompt.own),
   );
 }
 
-function folded(title, part) {
+const SHORT = 240;
+
+/** What stands before the question: folded, unless it is an instruction of a line or two. */
+function beginning(title, part) {
   if (!part.length) return null;
+  if (typeof part === "string" && part.length <= SHORT) return el("div", { class: "instruction", title }, passage(part));
   const size = Array.isArray(part) ? `${part.length} turns` : `${part.length.toLocaleString("en")} characters`;
   return el("details", { class: "fold" }, el("summary", {}, `${title} `, el("span", { class: "quiet" }, size)), passage(part));
 }
