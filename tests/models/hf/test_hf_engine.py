@@ -151,6 +151,30 @@ def test_rows_are_pulled_as_places_become_free(small_model: Small, tokenizer: An
     assert ended == 40
 
 
+def test_rows_fly_together_as_far_as_their_caches_pay(
+    small_model: Small, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long places first, few of them; when only short ones are asked for, many."""
+    together, plain, draw = list[int](), PackedModel.logits, random.Random(3)
+
+    def counted(self: PackedModel, pass_: Any, keep: Any) -> Any:
+        together.append(len(pass_.places))
+        return plain(self, pass_, keep)
+
+    model = small_model("llama")
+    made = engine(model, tokenizer)
+    weights = sum(parameter.nbytes for parameter in model.parameters())
+    token = 3 * 2 * 2 * 8 * 8  # layers, keys and values, key heads, width, bytes
+    monkeypatch.setattr(PackedModel, "logits", counted)
+    long = [tuple(draw.randrange(2, 320) for _ in range(380)) for _ in range(12)]
+    short = [tuple(draw.randrange(2, 320) for _ in range(10)) for _ in range(60)]
+    rows = rows_of(long + short, max_tokens=4)
+    found = run(made, rows)
+    assert max(together[:13]) <= 2 * weights // (384 * token) < 5
+    assert max(together) > 10
+    assert all(found[row.key].token_ids == greedy(model, row.token_ids, 4) for row in rows)
+
+
 def test_a_stop_string_ends_a_row_wherever_it_stands_in_the_tokens(
     small_model: Small, tokenizer: Any
 ) -> None:

@@ -25,8 +25,12 @@ from resit.models.hf.transcript import special_tokens
 from resit.models.hf.weights_layout import pack_weights
 from resit.models.protocol import Notify
 
-ROWS = {"cpu": 64, "cuda": 256}
+ROWS = {"cpu": 128, "cuda": 512}
 """Rows beyond which a step takes longer in proportion, by kind of device."""
+
+CACHES = {"cpu": 2, "cuda": 8}
+"""Rows' own keys and values, in sizes of the model, beyond which more rows save little: each row's are read
+for it alone, and the weights, read for all of them, are then the smaller part of a step."""
 
 PREFILL = {"cpu": 512, "cuda": 8192}
 """Prompt tokens of one pass: enough to fill the device, few enough that decoding rows do not wait long."""
@@ -121,6 +125,9 @@ class Decoding:
         self._refused: list[Finished] = []
         self._steps = 0
         self._budget = int(free_bytes(model.device) * settings.memory_share)
+        if settings.rows is None:
+            pays = CACHES.get(model.device.type, CACHES["cpu"]) * model.bytes
+            self._budget = min(self._budget, pays)
 
     def run(self, rows: Iterable[Row]) -> Iterator[Finished]:
         """Every row's end, as they end."""
@@ -192,28 +199,38 @@ class Decoding:
             if not self._active:
                 self._furnish()
                 free = list(range(self._limit))[::-1]
-            flight = self._waiting[0]
-            if not self._fits(flight.needs(self._settings.context)):
+            if not self._fits(self._waiting[0]):
                 break
-            self._active.append(self._waiting.popleft())
+            flight = self._waiting.popleft()
+            self._active.append(flight)
             flight.admit(free.pop(), self._model.attention.shapes)
 
-    def _furnish(self) -> None:
-        """Make places for the rows in sight, as many as fit; no row is in flight."""
-        tokens = max(flight.needs(self._settings.context) for flight in self._waiting)
-        self._limit = min(
-            self._most, len(self._waiting), affordable_rows(self._budget, self._token_bytes, tokens)
-        )
-        if tokens > self._cache.capacity or self._limit > self._cache.places:
-            self._cache.release()
-            self._cache.reserve(self._limit, tokens)
+    def _need(self) -> int:
+        """Tokens of the longest place that a row in sight needs."""
+        return max(flight.needs(self._settings.context) for flight in self._waiting)
 
-    def _fits(self, tokens: int) -> bool:
-        """Whether a place holds so many tokens; places grow, unless memory forbids it while rows fly."""
+    def _affordable(self, tokens: int) -> int:
+        return min(self._most, affordable_rows(self._budget, self._token_bytes, tokens))
+
+    def _furnish(self) -> None:
+        """Make places for the rows in sight, as many as pay and fit; no row is in flight."""
+        tokens = self._need()
+        self._limit = min(self._affordable(tokens), len(self._waiting))
+        self._cache.release()
+        self._cache.reserve(self._limit, tokens)
+
+    def _fits(self, flight: Flight) -> bool:
+        """Whether a row may come now. If not, no row comes until all have ended, and places are made anew.
+
+        So it is when longer places do not fit, and when twice as many shorter ones would.
+        """
+        tokens = flight.needs(self._settings.context)
         if tokens > self._cache.capacity:
-            if self._active and self._limit > affordable_rows(self._budget, self._token_bytes, tokens):
+            if self._active and self._limit > self._affordable(tokens):
                 return False
             self._cache.reserve(self._limit, tokens)
+        if 2 * tokens <= self._cache.capacity and len(self._waiting) >= 2 * self._limit:
+            return self._affordable(self._need()) < 2 * self._limit
         return True
 
     def _retire(self, flight: Flight) -> None:

@@ -46,6 +46,8 @@ class PackedModel:
         self._name = f"resit_{next(_NAMES)}"
         AttentionInterface.register(self._name, self.attention)
         self.device = model.get_input_embeddings().weight.device
+        self.bytes = sum(parameter.nbytes for parameter in model.parameters())
+        """What the weights take."""
 
     def use(self, ours: bool) -> None:
         """Switch between our attention and the model's own."""
