@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +40,35 @@ def resit(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_run_from_the_shell(exam: Path, checkpoint: Path, tmp_path: Path) -> None:
+def test_a_run_that_ctrl_c_ended_goes_on(exam: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """Ctrl-C reaches every process of the terminal; what is in flight is finished all the same."""
     args = f"pretrained={checkpoint},dtype=float32,enforce_eager=true,max_model_len=512"
-    task = ("-t", "sums", "--include-path", exam, "-o", tmp_path / "run", "--json")
+    task = ("-t", "sums", "--include-path", exam, "-o", tmp_path / "run", "-b", 2, "--json")
+    words = [sys.executable, "-m", "resit", *map(str, ("run", *WORDS, args, *task))]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        while running.poll() is None and not samples(tmp_path / "run"):
+            time.sleep(0.02)
+        os.killpg(running.pid, signal.SIGINT)
+        _, told = running.communicate(timeout=300)
+    assert running.returncode == 130, told
+    before = samples(tmp_path / "run")
+    assert 0 < len(before) < 18
+    assert not [sample for sample in before if sample.get("error")]
+
     done = resit("run", *WORDS, args, *task)
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert results["resit"]["tasks"]["sums"]["samples"]["scored"] == 18
-    lines = (tmp_path / "run" / "generations.jsonl").read_bytes().split(b"\n")
-    samples = [json.loads(line) for line in lines if line]
-    assert len({(s["doc_id"], s["repeat"]) for s in samples}) == 18
-    assert len({s["seed"] for s in samples}) == 18
-    again = resit("run", *WORDS, args, *task)  # nothing is owed: nothing is loaded
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["results"] == results["results"]
+    after = samples(tmp_path / "run")
+    assert after[: len(before)] == before
+    assert len({(s["doc_id"], s["repeat"]) for s in after}) == 18
+    assert len({s["seed"] for s in after}) == 18
+
+
+def samples(run: Path) -> list[dict[str, Any]]:
+    path = run / "generations.jsonl"
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def test_unknown_arguments_are_usage_errors(checkpoint: Path) -> None:

@@ -7,12 +7,15 @@ import dataclasses
 import importlib.util
 import json
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
+from multiprocessing import resource_tracker
 from typing import Any
 
 from resit.errors import AssetError, ResitError, UsageError
@@ -91,6 +94,26 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
             f"model_args of 'vllm': {name}: {error.errors()[0]['msg']}, found {value!r}"
         ) from None
     return value if isinstance(value, Mapping) else adapter.validate_python(value)
+
+
+@contextmanager
+def _children_that_do_not_hear_ctrl_c() -> Iterator[None]:
+    """Keep the terminal's Ctrl-C from vLLM's processes, which would end at once; ours ends them when it ends.
+
+    A run finishes what is in flight at the first Ctrl-C, and for that it needs its engine.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # its start would unblock the signal again
+    over = threading.Event()
+    threading.Thread(target=over.wait, daemon=True).start()  # hears Ctrl-C while this thread cannot
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        over.set()
 
 
 @dataclass(slots=True)
@@ -194,7 +217,8 @@ class Engine:
         copies = int(options.get("data_parallel_size", 1))
         try:
             start = _Copies if copies > 1 else _One
-            self.driver: _One | _Copies = start({"use_tqdm_on_load": debug, **options})
+            with _children_that_do_not_hear_ctrl_c():
+                self.driver: _One | _Copies = start({"use_tqdm_on_load": debug, **options})
         except Exception as error:  # configuration, memory, a lost child process: anything
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise AssetError(
