@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import platform
 import signal
 import socket
 import time
@@ -120,7 +121,7 @@ class Actor:
 
     def place(self) -> str:
         """The node's name: says that the actor is there."""
-        return os.uname().nodename
+        return platform.node()
 
     def load(self) -> tuple[float, Mapping[str, Any]] | ResitError:
         """Seconds it took to load the model, and its identity; or why it cannot be had."""
@@ -166,6 +167,8 @@ class RayCrew:
         self._lives: dict[int, int] = {}
         """By worker, how many actors it has had; what an earlier one is said to do is not told."""
         self._told: SimpleQueue[tuple[int, int, type[Event], Future[Any]]] = SimpleQueue()
+        self._loaded: set[int] = set()
+        """Workers with a model, which they may want to close."""
         self._ours = False
         self._open = False
 
@@ -204,13 +207,17 @@ class RayCrew:
     def _event(self, worker: int, kind: type[Event], done: Future[Any]) -> Event:
         error = done.exception()
         if error is not None:
+            self._loaded.discard(worker)
             self._lives[worker] += 1  # its other calls will say the same
             return Lost(worker, _cause(error))
         result = done.result()
         if kind is Placed:
             return Placed(worker, result)
         if kind is Started:
-            return Failed(worker, result) if isinstance(result, ResitError) else Started(worker, *result)
+            if isinstance(result, ResitError):
+                return Failed(worker, result)
+            self._loaded.add(worker)
+            return Started(worker, *result)
         samples, waiting, notes, ended = result
         return Delivered(worker, Delivery(unpack_samples(samples), waiting, notes, ended))
 
@@ -223,7 +230,9 @@ class RayCrew:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         local = self._ours and self._cluster.reached_at == "local"
         if local and not nodes:
-            raise ResitError("the Ray that was started here has died", "the same command again starts another")
+            raise ResitError(
+                "the Ray that was started here has died", "the same command again starts another"
+            )
         asked = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount)
         if any(all(node.get(k, 0) >= amount for k, amount in wanted.items()) for node in nodes):
             free = ray.available_resources()
@@ -242,7 +251,7 @@ class RayCrew:
         if not self._open:
             return
         ray = _ray()
-        leaving = [actor.leave.remote() for actor in self._actors.values()] if gently else []
+        leaving = [self._actors[worker].leave.remote() for worker in self._loaded] if gently else []
         if leaving:
             ray.wait(leaving, num_returns=len(leaving), timeout=LEAVE_SECONDS)
         for worker in list(self._actors):
@@ -253,6 +262,7 @@ class RayCrew:
             ray.shutdown()
 
     def _kill(self, worker: int) -> None:
+        self._loaded.discard(worker)
         actor = self._actors.pop(worker, None)
         if actor is not None:
             _ray().kill(actor, no_restart=True)

@@ -102,6 +102,10 @@ class HfModel:
             debug=self._setup.debug,
         )
 
+    def load(self) -> None:
+        """Load the weights now."""
+        self._engine()
+
     def _engine(self) -> Engine:
         if self._running is None:
             model = load(self._source, self._placement(), self._adapter)
