@@ -48,6 +48,7 @@ def box() -> Iterator[Sandbox]:
         ("from fractions import Fraction\nans = Fraction(1, 3)", "1/3"),
         ("from decimal import Decimal\nans = Decimal('1.10') * 3", "3.30"),
         ("import datetime\nans = (datetime.date(2020, 3, 1) - datetime.date(2020, 2, 1)).days", "29"),
+        ("from datetime import *\nans = datetime.strptime('2:30', '%H:%M').minute", "30"),
         ("from collections import Counter\nimport collections.abc\nans = Counter('aab')['a']", "2"),
         ("class Cart:\n    def __init__(self):\n        self.n = 4\nans = Cart().n", "4"),
         ("try:\n    1 / 0\nexcept ZeroDivisionError:\n    ans = 4", "4"),

@@ -56,7 +56,7 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None, script: Path | None = None) -> None:
         self.limits = limits or Limits()
-        self._script = script or Path(__file__).with_name("jail.py")
+        self._script = script or Path(__file__).resolve().with_name("jail.py")
         self.locked: bool | None = None
         """Whether the kernel filters the programs' system calls; None: not started yet."""
         self.given_up: tuple[str, ...] = ()

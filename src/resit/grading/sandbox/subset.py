@@ -95,6 +95,7 @@ def load() -> None:
     for name in MODULES:
         _public(name)
     vars(_public("collections"))["abc"] = _public("collections.abc")
+    importlib.import_module("_strptime")  # `datetime` does so when it first reads a date
 
 
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
