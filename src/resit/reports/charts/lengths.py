@@ -52,7 +52,7 @@ def length_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
         "type": "quantitative",
         "title": "characters of the response",
         "axis": {"grid": False, "tickCount": 6, "format": "~s"},
-        "scale": {"zero": False, "padding": 12},
+        "scale": {"zero": False, "nice": False, "padding": 12},
     }
     tooltip = [
         {"field": "run"},

@@ -15,7 +15,7 @@ def sampling_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
     colour = {
         "field": "curve",
         "scale": {"domain": curves, "range": ["@run1", "@run3", "@run2"]},
-        "legend": {"symbolType": "square", "columns": 3},
+        "legend": {"symbolType": "square", "symbolOpacity": 1, "columns": 3},
     }
     tooltip = [
         {"field": "run"},

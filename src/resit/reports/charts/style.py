@@ -109,6 +109,7 @@ _CONFIG: Mapping[str, Any] = {
         "orient": "top",
         "title": None,
         "symbolType": "circle",
+        "symbolOpacity": 1,
         "labelLimit": 260,
         "columns": 2,
     },

@@ -18,7 +18,7 @@ from resit.reports.repeats import SHOWN
 from resit.reports.wording import percent, points, seen_from
 
 MANY = 4
-"""Up to so many runs a chart of scores has a line for every rule, above it one for the quoted rule."""
+"""Up to so many runs are told apart by colour: a chart of scores of more has a line for the quoted rule."""
 
 
 class Chart(NamedTuple):
@@ -99,6 +99,8 @@ def _repeats(summary: Mapping[str, Any] | None, rule: str) -> Mapping[str, Any]:
 
 def length_charts(task: str, labels: Sequence[str], found: Gathered) -> Iterator[Chart]:
     """Length of the response against the share of right ones."""
+    if len([samples for samples in found.lengths if samples]) > MANY:
+        return
     rows = [
         {"run": label, **row}
         for label, samples in zip(labels, found.lengths, strict=True)
