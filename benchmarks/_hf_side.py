@@ -2,8 +2,8 @@
 
     python _hf_side.py lm-eval|resit ASKED.json
 
-Prints one JSON line: seconds of the whole process, of loading the model and of generating, the most memory
-that was resident, and the texts. Imports nothing of the other side.
+Prints one JSON line: seconds of the whole process, of loading the model and of generating, seconds of
+processor time, the most memory that was resident, and the texts. Imports nothing of the other side.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ def main() -> None:
     """Run the side that was named."""
     side = {"lm-eval": lm_eval, "resit": resit}[sys.argv[1]]
     texts = side(json.loads(Path(sys.argv[2]).read_bytes()))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    whole = {"whole": time.monotonic() - BEGAN, **SPENT}
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    whole = {"whole": time.monotonic() - BEGAN, "processor": used.ru_utime + used.ru_stime, **SPENT}
     print(json.dumps({"seconds": whole, "peak_bytes": peak, "texts": texts}))
 
 
