@@ -23,13 +23,14 @@ from resit.reports.viewer.viewer import NotFound, Viewer
 
 EVERY_SECONDS = 1.0
 """How often a run that is shown is looked at."""
+_STEPS = 5
 BEAT = 15
 """Looks without news after which a word is sent all the same, so that a dead connection is noticed."""
 _LOG = logging.getLogger(__name__)
 
 
-def make_app(viewer: Viewer, access: Access) -> App:
-    """The whole application, behind its rules."""
+def make_app(viewer: Viewer, access: Access, stopping: Callable[[], bool] = lambda: False) -> App:
+    """The whole application, behind its rules; streams of events end when `stopping`."""
     answers: dict[str, Callable[[Mapping[str, str]], dict[str, Any]]] = {
         "runs": viewer.runs,
         "summary": viewer.summary,
@@ -43,8 +44,8 @@ def make_app(viewer: Viewer, access: Access) -> App:
     }
     routes = [Route(f"/api/{name}", _answering(answer)) for name, answer in answers.items()]
     routes += [
-        Route("/api/events", _events(viewer.progress)),
-        Route("/api/table-events", _events(viewer.table_state)),
+        Route("/api/events", _events(viewer.progress, stopping)),
+        Route("/api/table-events", _events(viewer.table_state, stopping)),
     ]
     routes += [Route("/", _runs_page), Route("/report", _report_page(viewer))]
     routes.append(Route("/static/charts.js", _library(viewer.library)))
@@ -113,25 +114,34 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
-def _events(answer: Callable[[Mapping[str, str]], dict[str, Any]]) -> Callable[[Request], Any]:
+def _events(
+    answer: Callable[[Mapping[str, str]], dict[str, Any]], stopping: Callable[[], bool]
+) -> Callable[[Request], Any]:
     """Server-sent events: what the answer is now, and again whenever it is another."""
 
     async def endpoint(request: Request) -> Response:
         status, first = await run_in_threadpool(_answered, answer, request.query_params)
         if status != 200:
             return _json(first, status)
-        return StreamingResponse(_told(answer, request, first), media_type="text/event-stream")
+        told = _told(answer, request, first, stopping)
+        return StreamingResponse(told, media_type="text/event-stream")
 
     return endpoint
 
 
 async def _told(
-    answer: Callable[[Mapping[str, str]], dict[str, Any]], request: Request, first: dict[str, Any]
+    answer: Callable[[Mapping[str, str]], dict[str, Any]],
+    request: Request,
+    first: dict[str, Any],
+    stopping: Callable[[], bool],
 ) -> AsyncIterator[bytes]:
     yield _event("state", first)
     last, quiet = first, 0
     while True:
-        await asyncio.sleep(EVERY_SECONDS)
+        for _ in range(_STEPS):
+            await asyncio.sleep(EVERY_SECONDS / _STEPS)
+            if stopping():
+                return
         status, now = await run_in_threadpool(_answered, answer, request.query_params)
         if status != 200:
             yield _event("gone", now)

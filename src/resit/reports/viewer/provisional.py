@@ -43,7 +43,7 @@ def _task(name: str, sides: Sides, record: Mapping[str, Any]) -> dict[str, Any]:
     planned = asked * _whole(plan.get("repeats"), 1) if plan else samples + errored
     rules = {rule: _rule(sides.rule(rule), of_task) for rule in taken.rules.get(name, ())}
     return {
-        "headline": f"exact_match,{preferred(rules)}",
+        "headline": _headline(_mapping(record.get("tasks")).get(name), rules),
         "protocol": _mapping(_mapping(record.get("tasks")).get(name)).get("protocol"),
         "questions": {"planned": asked, "scored": questions},
         "samples": {
@@ -56,6 +56,15 @@ def _task(name: str, sides: Sides, record: Mapping[str, Any]) -> dict[str, Any]:
         "rules": rules,
         "warnings": [],
     }
+
+
+def _headline(about: Any, rules: Mapping[str, Any]) -> str:
+    """What the task is quoted by, unless that is a vote, of which single samples say nothing yet."""
+    recorded = _mapping(_mapping(about).get("rules"))
+    headline = recorded.get("headline")
+    rule = headline.partition(",")[2] if isinstance(headline, str) else ""
+    voted = "majority_vote" in str(recorded.get("filters"))
+    return str(headline) if rule in rules and not voted else f"exact_match,{preferred(rules)}"
 
 
 def preferred(rules: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ def serve(
     listening = _listen(place)
     port = listening.getsockname()[1]
     access = access_of(place, port)
-    app = make_app(Viewer(root, rules_of, pairs), access)
+    app = make_app(Viewer(root, rules_of, pairs), access, lambda: server.should_exit)
     tell(address(place, port, access.token))
     config = uvicorn.Config(
         app,
@@ -67,8 +67,9 @@ def serve(
         timeout_graceful_shutdown=1,
         limit_concurrency=1000,
     )
+    server = uvicorn.Server(config)
     with listening:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
 
 
 def access_of(place: Place, port: int) -> Access:
