@@ -48,7 +48,7 @@ ELSEWHERE = {
 class Arguments(BaseModel):
     """Arguments of `openai-completions` and `openai-chat`; lm-eval's names are understood."""
 
-    model_config = ConfigDict(protected_namespaces=())
+    model_config = ConfigDict(protected_namespaces=(), coerce_numbers_to_str=True)
 
     base_url: tuple[str, ...] = Field(
         (f"https://{OFFICIAL}/v1",),

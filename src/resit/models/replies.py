@@ -80,8 +80,10 @@ def _choice(choice: Mapping[str, Any], usage: Usage, max_tokens: int) -> Choice:
     message = choice.get("message")
     if isinstance(message, dict):
         content, reasoning = _flat(message.get("content")), _reasoning(message)
+    elif isinstance(message, str) or "text" in choice:
+        content, reasoning = _flat(choice.get("text", message)), _reasoning(choice)
     else:
-        content, reasoning = _flat(choice.get("text")), _reasoning(choice)
+        raise Failure(Kind.GARBLED, f"a choice without a text: {str(dict(choice))[:80]}")
     finish = _finish(choice, usage, max_tokens)
     if not content and not reasoning and finish == "stop" and (usage.completion or 0) > 1:
         raise Failure(
@@ -154,6 +156,8 @@ def _joined(text: str) -> dict[str, Any]:
 def _extend(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
     message = choice["message"]
     delta = part.get("delta") or part.get("message")
+    if delta is not None and not isinstance(delta, dict | str):
+        raise Failure(Kind.GARBLED, f"an event without a text: {str(dict(part))[:80]}")
     delta = delta if isinstance(delta, dict) else {"content": part.get("text")}
     for field in ("content", "reasoning_content", "reasoning"):
         if delta.get(field) is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from resit.runs.identity import digest, normalised
 from resit.runs.plan import Plan
 from resit.runs.rules import rules_to
+from resit.runs.secrets import without_logins
 from resit.tasks import Group, Task
 
 _SECRET = re.compile(r"(^|_)(key|token|headers?|auth|authorization)$|secret|passw", re.IGNORECASE)
@@ -20,7 +21,8 @@ def about_run(
 ) -> dict[str, Any]:
     """The describing part of `run.json`; arguments that look like secrets are left out."""
     protocols = plan.protocols()
-    shown = {key: value for key, value in args.items() if not _SECRET.search(key)}
+    hidden = secret_names(args)
+    shown = without_logins({key: value for key, value in args.items() if key not in hidden})
     return {
         "model": {"kind": kind, "name": name, "args": normalised(shown)},
         "tasks": {task.task.name: about_task(task.task, protocols[task.task.name]) for task in plan.tasks},
