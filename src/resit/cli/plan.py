@@ -10,6 +10,7 @@ import typer
 from resit.cli.run import (
     ApplyChatTemplate,
     BatchSize,
+    Calculator,
     FewshotAsMultiturn,
     GenKwargs,
     IncludePath,
@@ -46,6 +47,7 @@ def plan(
     apply_chat_template: ApplyChatTemplate = False,
     fewshot_as_multiturn: FewshotAsMultiturn = "",
     system_instruction: SystemInstruction = None,
+    calculator: Calculator = False,
     seed: Seed = "1234",
     include_path: IncludePath = None,
     batch_size: BatchSize = "auto",
@@ -90,6 +92,7 @@ def plan(
         system_instruction=system_instruction,
         limit=options.limit(limit),
         repeats=repeats,
+        calculator=calculator,
     )
     concurrency, names = options.concurrency(batch_size), options.names(tasks)
     measured: Measured

@@ -239,6 +239,16 @@ class DiscreetModel:
         """The model's name."""
         return self._secrets.hidden_in_text(self._model.name)
 
+    @property
+    def calculates(self) -> bool:
+        """Whether the model itself puts the calculator's results in."""
+        return bool(getattr(self._model, "calculates", False))
+
+    @property
+    def continues(self) -> bool:
+        """Whether its texts come with all of the calculator's results, as a fleet's do."""
+        return bool(getattr(self._model, "continues", False))
+
     def identity(self) -> dict[str, Any]:
         """The model's identity, secrets by their names."""
         return dict(self._secrets.hidden(self._model.identity()))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from resit.models import LoadableModel, Model
+from resit.models.calculating import generations
 from resit.prompts import questions
 from resit.records import Generation, Request
 from resit.runs.identity import sample_seed
@@ -38,7 +39,7 @@ def calibrate(
         model.load()
     loaded = clock()
     finished: list[tuple[Generation, float]] = []
-    for generation in model.generate(requests):
+    for generation in generations(model, requests):
         finished.append((generation, clock()))
     return Calibration(tuple(generation for generation, _ in finished), loaded - began, _in_flight(finished))
 

@@ -184,8 +184,8 @@ class Fleet:
             return
         self._open()
         try:
+            self._feed(dispatch)
             while not dispatch.finished():
-                self._feed(dispatch)
                 ready: list[Generation] = []
                 for event in self.crew.wait(min(1.0, self._flush() * 5)):
                     ready += self._handle(event, dispatch)
@@ -210,8 +210,6 @@ class Fleet:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-    # -- workers ---------------------------------------------------------------------------------------
 
     def _open(self) -> None:
         if not self._roster:
