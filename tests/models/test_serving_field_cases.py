@@ -5,9 +5,11 @@ The rows are read from the shared folder; `test_every_row_has_a_test` fails when
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import itertools
 import json
+import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,11 +43,39 @@ def cases(shared: Path) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in rows if row["area"] in AREAS}
 
 
+ELSEWHERE = {
+    "FC-CT-01": "prompts/test_chat_turns.py::test_exemplars_are_turns_of_their_own",
+    "FC-CT-03": "prompts/test_chat_turns.py::test_a_prefill_ends_the_prompt_with_its_spaces_kept",
+}
+"""Rows that are tested, or tested too, where what they ask for is done; the test there names the row."""
+
+
 def test_every_row_has_a_test(cases: dict[str, dict[str, Any]]) -> None:
-    tests = " ".join(name for name in globals() if name.startswith("test_"))
-    missing = [name for name in cases if name.removeprefix("FC-").replace("-", "_").lower() not in tests]
-    assert missing == ["FC-CT-01"], "that one is tests/prompts/test_chat_turns.py"
+    """A test of this file is named after the row and reads it, or one elsewhere names it."""
+    bodies = {
+        node.name: ast.unparse(node)
+        for node in ast.parse(Path(__file__).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+    missing = []
+    for row in cases:
+        number = row.removeprefix("FC-").replace("-", "_").lower()
+        here = [body for name, body in bodies.items() if number in name]
+        if not here and row not in ELSEWHERE:
+            missing.append(row)
+        if here and not any(row in body or "cases[name]" in body for body in here):
+            missing.append(f"{row} is not read by its test")
+    assert missing == []
     assert len(cases) == 26
+
+
+@pytest.mark.parametrize("row", ELSEWHERE)
+def test_the_tests_elsewhere_are_there_and_name_their_row(row: str) -> None:
+    file, _, name = ELSEWHERE[row].partition("::")
+    tree = ast.parse((Path(__file__).parents[1] / file).read_text(encoding="utf-8"))
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    assert len(found) == 1
+    assert row in (ast.get_docstring(found[0]) or "")
 
 
 def collect(
@@ -140,16 +170,24 @@ def test_stop_07_a_left_over_fragment_disturbs_nothing(cases: dict[str, Any]) ->
     assert grade(text, row["expected"]["answer"]).correct
 
 
-def test_api_01_a_rate_limit_is_waited_out(serve: Serve, reply: MakeReply, ask: Ask) -> None:
+def test_api_01_a_rate_limit_is_waited_out(
+    cases: dict[str, Any], serve: Serve, reply: MakeReply, ask: Ask
+) -> None:
+    """The row's twenty seconds at a twentieth of the time, as are the delays."""
+    told = re.fullmatch(r"answers (\d+) for (\d+) s, then 200", cases["FC-API-01"]["input"]["server"])
+    assert told is not None
+    status, seconds = int(told[1]), int(told[2]) / 20
     began = time.monotonic()
 
     def answer(body: dict[str, Any]) -> web.Response:
-        if time.monotonic() - began < 1.0:
-            return web.json_response({"error": "slow down"}, status=429)
+        if time.monotonic() - began < seconds:
+            return web.json_response({"error": "slow down"}, status=status)
         return web.json_response(reply("x"))
 
-    answers = collect(serve(always(answer)), [ask(doc_id=i) for i in range(20)])
+    server = serve(always(answer))
+    answers = collect(server, [ask(doc_id=i) for i in range(20)])
     assert [a.error for a in answers] == [None] * 20
+    assert len(server.bodies) > 24, "it was asked again"
 
 
 def test_api_03_a_tight_limit_never_shows_as_wrong_answers(
@@ -223,15 +261,28 @@ def probe(server: Any, name: str) -> Any:
         return next(found for found in examine(model.patients()[0], model.run, []) if found.probe == name)
 
 
-def test_api_10_a_self_test_says_whether_the_seed_is_heard(serve: Serve, reply: MakeReply) -> None:
+def test_api_10_a_self_test_says_whether_the_seed_is_heard(
+    cases: dict[str, Any], serve: Serve, reply: MakeReply, ask: Ask
+) -> None:
+    asked = {name: cases["FC-API-10"]["input"]["request"][name] for name in ("seed", "temperature")}
+    server = serve(always(lambda body: web.json_response(reply("x"))))
+    collect(server, [ask(**asked)], "openai-chat")
+    assert {name: server.bodies[0][name] for name in asked} == asked, "at the top level of the body"
     numbers = itertools.count()
     deaf = serve(always(lambda body: web.json_response(reply(f"text {next(numbers)}"))))
     assert (probe(deaf, "seed").value, probe(deaf, "seed").good) == ("ignored", False)
 
 
-def test_api_12_greedy_texts_that_change_with_company_are_named(serve: Serve, reply: MakeReply) -> None:
+def test_api_12_greedy_texts_that_change_with_company_are_named(
+    cases: dict[str, Any], serve: Serve, reply: MakeReply
+) -> None:
+    """How many answers flip between two runs is what `resit compare` shows."""
+    temperature = cases["FC-API-12"]["input"]["temperature"]
+
     async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
         await asyncio.sleep(0.05)
+        if body["temperature"] != temperature:
+            return web.json_response(reply("drawn"))
         return web.json_response(reply(f"beside {min(server.in_flight, 2) - 1}"))
 
     server = serve(answer)
