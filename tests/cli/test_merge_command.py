@@ -210,6 +210,26 @@ def test_foreign_folders_are_refused(shards: Any, exam: Any, command: Any, tmp_p
     assert "is shard 2/3" in command("merge", folders[0], tmp_path / "third", "-o", tmp_path / "merged").err
 
 
+@pytest.mark.parametrize(
+    ("shard", "said"),
+    [
+        ({"index": "1"}, "names no shard"),
+        ([1, 2], "names no shard"),
+        ({"index": 1, "count": 2}, "does not say of what the shard is a part"),
+        ({"index": 1, "count": 2, "questions": {"other": 4}}, "does not say of what the shard is a part"),
+    ],
+)
+def test_a_damaged_record_is_named(
+    shards: Any, command: Any, tmp_path: Path, shard: object, said: str
+) -> None:
+    folders = shards(2, 4)
+    record = json.loads((folders[0] / "run.json").read_text())
+    (folders[0] / "run.json").write_text(json.dumps({**record, "shard": shard}))
+    refused = command("merge", *folders, "-o", tmp_path / "merged")
+    assert refused.status == 2
+    assert said in refused.err
+
+
 def test_an_existing_folder_is_never_written_into(shards: Any, command: Any, tmp_path: Path) -> None:
     folders = shards(2, 4)
     before = (tmp_path / "whole" / "generations.jsonl").read_bytes()

@@ -73,7 +73,7 @@ def measured_run(path: Path, names: list[str], settings: Settings, concurrency: 
     if unknown is not None:
         raise UsageError(f"{path} has no task {unknown!r}", f"it holds {', '.join(record['plan'])}")
     sizes = {
-        name: (_limited(record["plan"][name]["documents"], settings.limit), _repeats(record, name, settings))
+        name: (_limited(_documents(record["plan"][name]), settings.limit), _repeats(record, name, settings))
         for name in wanted
     }
     return Measured(
@@ -82,6 +82,10 @@ def measured_run(path: Path, names: list[str], settings: Settings, concurrency: 
         sizes=sizes,
         in_flight=concurrency,
     )
+
+
+def _documents(sizes: Mapping[str, int]) -> int:
+    return sizes.get("documents", sizes["questions"])
 
 
 def _repeats(record: Mapping[str, Mapping[str, Mapping[str, int]]], task: str, settings: Settings) -> int:

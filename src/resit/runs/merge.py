@@ -86,6 +86,11 @@ def _part(path: Path, stack: contextlib.ExitStack) -> _Part:
         raise UsageError(
             f"{path} holds no shard of a run", "`resit run --shard 1/4` and so on write the parts of a run"
         )
+    sizes = record["shard"].get("questions")
+    if not isinstance(sizes, dict) or not record.get("plan") or sizes.keys() != record["plan"].keys():
+        raise UsageError(
+            f"{path}/run.json does not say of what the shard is a part", "run the shard's command again"
+        )
     index = folder.index()
     return _Part(path, shard, record, folder, index, stack.enter_context(index.reader()))
 

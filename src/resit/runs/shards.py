@@ -37,9 +37,16 @@ class Shard:
 
     @classmethod
     def recorded(cls, record: Mapping[str, Any]) -> Self | None:
-        """The shard that a run folder holds, by its `run.json`; None for a whole run."""
+        """The shard that a run folder holds, by its `run.json`; None for a whole run. Raises UsageError."""
         shard = record.get("shard")
-        return None if shard is None else cls(shard["index"], shard["count"])
+        if shard is None:
+            return None
+        index, count = (
+            (shard.get("index"), shard.get("count")) if isinstance(shard, Mapping) else (None, None)
+        )
+        if not isinstance(index, int) or not isinstance(count, int):
+            raise UsageError(f"run.json names no shard: expected index and count, found {shard!r:.60}")
+        return cls(index, count)
 
     def of(self, items: Sequence[Item]) -> Sequence[Item]:
         """Its part of a task's questions, in their order."""
