@@ -232,13 +232,30 @@ def test_what_is_put_into_a_row_goes_on_from_there(
     assert asked[3].startswith(asked[2] + insertion.text)
 
 
-def test_too_long_a_prompt_is_an_error_of_its_row(small_model: Small, tokenizer: Any) -> None:
-    for shared in (True, False):
-        rows = [Row("long", (5,) * 512, Sampling()), Row("near", (7,) * 510, Sampling(max_tokens=50))]
-        found = run(engine(small_model("llama"), tokenizer, shared_prefixes=shared), rows)
-        assert found["long"].finish_reason == "error"
-        assert "512 tokens" in (found["long"].error or "")
-        assert (found["near"].finish_reason, len(found["near"].token_ids)) == ("length", 2)
+@pytest.mark.parametrize("shared_prefixes", [True, False])
+def test_rows_that_cannot_begin(shared_prefixes: bool, small_model: Small, tokenizer: Any) -> None:
+    rows = [
+        Row("long", (5,) * 512, Sampling()),
+        Row("empty", (), Sampling()),
+        Row("mute", (5, 6), Sampling(max_tokens=0)),
+        Row("near", (7,) * 510, Sampling(max_tokens=50)),
+    ]
+    found = run(engine(small_model("llama"), tokenizer, shared_prefixes=shared_prefixes), rows)
+    assert (found["long"].finish_reason, found["empty"].finish_reason) == ("error", "error")
+    assert "512 tokens" in (found["long"].error or "")
+    assert (found["mute"].finish_reason, found["mute"].token_ids) == ("length", ())
+    assert (found["near"].finish_reason, len(found["near"].token_ids)) == ("length", 2)
+
+
+def test_texts_can_be_scored_while_rows_are_under_way(small_model: Small, tokenizer: Any) -> None:
+    model, rows = small_model("llama"), rows_of(prompts())
+    made = engine(model, tokenizer, rows=2)
+    found = {}
+    for finished in made.run(rows):
+        found[finished.key] = finished
+        next(iter(made.score([Scored("x", rows[0].token_ids, 1)])))
+    made.close()
+    assert all(found[r.key].token_ids == greedy(model, r.token_ids, r.sampling.max_tokens) for r in rows)
 
 
 @pytest.mark.parametrize("failing", [{1}, {4}, {2, 5}])

@@ -18,11 +18,10 @@ from resit.models.hf.layout import Group, Pass, Span, band_edges
 from resit.models.hf.memory import affordable_rows, free_bytes, ran_out
 from resit.models.hf.packed import PackedModel, Unsupported, packed
 from resit.models.hf.prefix_tree import Node, PrefixTree
-from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, too_long
+from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, refusal
 from resit.models.hf.sampling import choose
 from resit.models.hf.score import score
 from resit.models.hf.transcript import special_tokens
-from resit.models.hf.weights_layout import pack_weights
 from resit.models.protocol import Notify
 
 ROWS = {"cpu": 128, "cuda": 512}
@@ -58,7 +57,7 @@ class Engine:
         if settings.shared_prefixes:
             try:
                 self._packed = packed(model, settings.context)
-                pack_weights(model)
+                self._packed.quicken()
             except Unsupported as reason:
                 notify(
                     f"{type(model).__name__} is decoded in padded batches, without shared prefixes: {reason}"
@@ -132,8 +131,6 @@ class Decoding:
     def run(self, rows: Iterable[Row]) -> Iterator[Finished]:
         """Every row's end, as they end."""
         incoming = iter(rows)
-        self._model.attention.cache = self._cache
-        self._model.use(True)
         try:
             while self._look_ahead(incoming) or self._active:
                 yield from self._step()
@@ -149,8 +146,9 @@ class Decoding:
             row = next(incoming, None)
             if row is None:
                 break
-            if len(row.token_ids) >= self._settings.context:
-                self._refused.append(too_long(row, self._settings.context))
+            refused = refusal(row, self._settings.context)
+            if refused is not None:
+                self._refused.append(refused)
                 continue
             leaf = self._tree.insert(row.token_ids[:-1])
             self._waiting.append(new_flight(row, leaf, self._tokenizer, self._special))
@@ -163,6 +161,8 @@ class Decoding:
     @torch.inference_mode()
     def _step(self) -> list[Finished]:
         """One forward pass: newcomers' prompt tokens and one token of every decoding row."""
+        self._model.use(True)
+        self._model.attention.cache = self._cache
         failed = False
         try:
             self._admit()

@@ -16,7 +16,7 @@ from torch import Tensor
 from resit.models.hf.flight import Flight, new_flight
 from resit.models.hf.memory import affordable_rows, free_bytes, ran_out
 from resit.models.hf.prefix_tree import Node
-from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, too_long, unscorable
+from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, refusal, unscorable
 from resit.models.hf.sampling import choose
 from resit.models.hf.score import figures_of, scores_of
 from resit.models.hf.transcript import special_tokens
@@ -90,8 +90,9 @@ class PaddedDecoding:
         incoming, special = iter(rows), special_tokens(self._tokenizer)
         while True:
             while len(self._waiting) < 2 * self._most and (row := next(incoming, None)) is not None:
-                if len(row.token_ids) >= self._settings.context:
-                    yield too_long(row, self._settings.context)
+                refused = refusal(row, self._settings.context)
+                if refused is not None:
+                    yield refused
                 else:
                     self._waiting.append(new_flight(row, Node((), 0, None), self._tokenizer, special))
             if not self._waiting:

@@ -138,11 +138,11 @@ class Flight:
 
     def go_on(self, tokens: Sequence[int]) -> None:
         """Make the answer these tokens; what of them is in the cache already stays there."""
-        prompt = len(self.row.token_ids) - self.start
-        old = self.transcript.tokens
+        old, prompt = self.transcript.tokens, self.row.token_ids[self.start :]
         kept = next((i for i, (a, b) in enumerate(zip(old, tokens, strict=False)) if a != b), len(old))
-        self.length = min(self.length, prompt + kept)
-        self.todo = list(tokens[self.length - prompt :])
+        own = [*prompt, *tokens]
+        self.length = min(self.length, len(prompt) + kept, len(own) - 1)  # the last has to be computed again
+        self.todo = own[self.length :]
 
     def finished(self, reason: Literal["stop", "length", "error"], error: str | None = None) -> Finished:
         """The row's end."""

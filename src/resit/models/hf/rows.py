@@ -99,10 +99,16 @@ class Settings:
     """Tokens that end a text; None: those of the model's generation config and the tokenizer's EOS."""
 
 
-def too_long(row: Row, context: int) -> Finished:
-    """The end of a row that cannot begin."""
-    told = f"prompt too long: {len(row.token_ids)} tokens, the context has {context}"
-    return Finished(row.key, finish_reason="error", prompt_tokens=len(row.token_ids), error=told)
+def refusal(row: Row, context: int) -> Finished | None:
+    """The end of a row that cannot begin, or has nothing to say; None for every other."""
+    tokens, told = len(row.token_ids), None
+    if not tokens:
+        told = "the prompt is empty: it has no token to go on from"
+    elif tokens >= context:
+        told = f"prompt too long: {tokens} tokens, the context has {context}"
+    elif row.sampling.max_tokens > 0:
+        return None
+    return Finished(row.key, finish_reason="error" if told else "length", prompt_tokens=tokens, error=told)
 
 
 def unscorable(text: Scored, context: int) -> Scores:

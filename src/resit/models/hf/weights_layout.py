@@ -25,6 +25,13 @@ class PackedLinear(nn.Module):
         self.bias = linear.bias
         self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
 
+    def plain(self) -> nn.Linear:
+        """The layer that it replaced."""
+        linear = nn.Linear(self.in_features, self.out_features, bias=False, device="meta")
+        linear.weight = nn.Parameter(self._weight.to_dense().clone(), requires_grad=False)
+        linear.bias = self.bias
+        return linear
+
     def forward(self, inputs: Tensor) -> Tensor:
         """As `nn.Linear`."""
         out: Tensor = torch.ops.mkldnn._linear_pointwise(
@@ -40,13 +47,14 @@ def _packable(module: nn.Module) -> bool:
         and module.weight.dtype == torch.float32
         and not module._forward_hooks
         and not module._forward_pre_hooks
+        and not hasattr(module, "_hf_hook")
     )
 
 
 def pack_weights(model: Any) -> int:
     """How many linear layers were replaced; each keeps its name and its result, but for rounding.
 
-    0 where oneDNN's operators are missing. The plain weights are freed, so the model can no longer be saved.
+    0 where oneDNN's operators are missing. The plain weights are freed until `unpack_weights`.
     """
     there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if not there or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
@@ -60,3 +68,15 @@ def pack_weights(model: Any) -> int:
     for parent, name, child in found:
         setattr(parent, name, PackedLinear(child))
     return len(found)
+
+
+def unpack_weights(model: Any) -> None:
+    """Give every replaced layer its plain weight back."""
+    found = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, PackedLinear)
+    ]
+    for parent, name, child in found:
+        setattr(parent, name, child.plain())
