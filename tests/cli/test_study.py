@@ -289,7 +289,10 @@ def test_the_larger_token_cap_of_the_user_does_not_lose_to_the_task_file(folder:
     [
         (("--limit", "3"), "--limit has no effect: a study takes its settings from its file"),
         (("--num_fewshot", "3"), "--num-fewshot has no effect: a study takes its settings from its file"),
-        (("--apply_chat_template",), "--apply-chat-template has no effect: a study takes its settings from its file"),
+        (
+            ("--apply_chat_template",),
+            "--apply-chat-template has no effect: a study takes its settings from its file",
+        ),
     ],
 )
 def test_options_that_belong_into_the_file_are_refused(
