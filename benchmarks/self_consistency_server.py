@@ -4,9 +4,9 @@
 
 The sides take turns, each as a command of its own from its start to its last result: lm-eval's
 local-completions, Resit with a request for each sample (`n=1`), Resit with as many texts a request as the
-server gives (`n=auto`, 64). 64 requests are in flight; all read the same rows and, where `--lm-eval` names the
-Python of an environment with lm_eval[api]==0.4.13, the same task file, lm-eval's own. Prints seconds, samples a
-second, processor seconds and peak memory of each side, and how much faster Resit is.
+server gives (`n=auto`, 64). 64 requests are in flight; all read the same rows and, where `--lm-eval` names
+the Python of an environment with lm_eval[api]==0.4.13, the same task file, lm-eval's own. Prints seconds,
+samples a second, processor seconds and peak memory of each side, and how much faster Resit is.
 """
 
 from __future__ import annotations
