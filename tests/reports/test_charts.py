@@ -72,3 +72,17 @@ def test_bins_hold_equal_shares_and_keep_equal_lengths_together() -> None:
 )
 def test_what_a_vote_elects(right: int, wrong: tuple[int, ...], elected: str) -> None:
     assert outcome(right, wrong) == elected
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+@pytest.mark.parametrize("role", ["ink", "muted", "right", "wrong", *(f"run{n}" for n in range(1, 7))])
+def test_what_is_written_can_be_read(role: str, theme: int) -> None:
+    """WCAG 2.2, 1.4.3: text has a contrast of 4.5:1 to what is beneath it."""
+    pair = sorted(_luminance(COLOURS[name][theme]) for name in (role, "paper"))
+    assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5

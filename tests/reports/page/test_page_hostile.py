@@ -86,7 +86,8 @@ def test_names_are_text_too(opened: Callable, run_of: Callable) -> None:
     page.page.wait_for_timeout(300)
     assert page.page.evaluate("window.attacked") is None
     assert page.page.locator("main img, #vg-tooltip-element img").count() == 0
-    assert "onerror" in page.page.title()
+    assert "onerror=window.attacked = true>U+202E" in page.page.title()
+    assert "\u202e" not in page.page.locator("main").inner_text()
 
 
 def test_nothing_but_its_own_scripts_may_run(opened: Callable, run_of: Callable) -> None:

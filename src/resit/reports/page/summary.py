@@ -64,10 +64,16 @@ def labelled(sources: Sequence[RunSource], results: Sequence[Mapping[str, Any]])
     seen: Counter[str] = Counter()
     runs = []
     for source, found, name in zip(sources, results, names, strict=True):
-        seen[str(name)] += 1
-        label = str(name) if seen[str(name)] == 1 else f"{name} ({seen[str(name)]})"
+        shown = printable(str(name))
+        seen[shown] += 1
+        label = shown if seen[shown] == 1 else f"{shown} ({seen[shown]})"
         runs.append(ScoredRun(source, found, label))
     return runs
+
+
+def printable(name: str) -> str:
+    """A name that cannot turn a sentence around or break it: what does not print is named by its number."""
+    return "".join(char if char.isprintable() else f"U+{ord(char):04X}" for char in name)
 
 
 def task_rules(runs: Sequence[ScoredRun], task: str) -> list[str]:
@@ -153,7 +159,8 @@ class _Page:
 
     def _gap(self, seen: ScoredRun, fresh: ScoredRun, seen_task: str, fresh_task: str) -> list[Gap]:
         try:
-            return [gap_of_scores(seen.scores(seen_task, RULE), fresh.scores(fresh_task, RULE))]
+            found = gap_of_scores(seen.scores(seen_task, RULE), fresh.scores(fresh_task, RULE))
+            return [replace(found, model=printable(found.model))]
         except ResitError as error:
             self.notes.append(f"no gap between {seen_task} and {fresh_task}: {error}")
             return []
