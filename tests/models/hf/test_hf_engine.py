@@ -80,6 +80,29 @@ def test_greedy_texts_are_those_of_generate(kind: str, most: int, small_model: S
     assert bool(notes) == (kind in PADDED)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_narrower_numbers(dtype: str, small_model: Small, tokenizer: Any) -> None:
+    """Packed rows are used, and are as near to float64 as the model alone is in these numbers."""
+    import copy
+
+    import torch
+
+    wide, notes, text = small_model("qwen2"), list[str](), prompts()[0]
+    model = copy.deepcopy(wide).to(getattr(torch, dtype))
+    made = engine(model, tokenizer, notes, rows=4)
+    (found,) = made.score([Scored("a", text, 1)])
+    assert all(len(f.token_ids) == 5 for f in run(made, rows_of(prompts(), max_tokens=5)).values())
+    assert notes == []
+    with torch.no_grad():
+        index = torch.tensor(text[1:])[:, None]
+        exact, plain = (
+            m(torch.tensor([text])).logits[0, :-1].double().log_softmax(-1) for m in (wide, model)
+        )
+    exact, plain = exact.gather(1, index)[:, 0], plain.gather(1, index)[:, 0]
+    deviation = (torch.tensor(found.logprobs) - exact).abs().mean()
+    assert deviation < 1.5 * (plain - exact).abs().mean() + 1e-6
+
+
 def test_padded_batches_can_be_asked_for(small_model: Small, tokenizer: Any) -> None:
     model = small_model("llama")
     rows = rows_of(prompts())

@@ -48,6 +48,8 @@ class PackedModel:
         self._name = f"resit_{next(_NAMES)}"
         AttentionInterface.register(self._name, self.attention)
         self.device = model.get_input_embeddings().weight.device
+        spread = len(set(getattr(model, "hf_device_map", {}).values())) > 1
+        self._index_device = torch.device("cpu") if spread else self.device
         self.bytes = sum(parameter.nbytes for parameter in model.parameters())
         """What the weights take."""
 
@@ -91,7 +93,7 @@ class PackedModel:
     def _forward(self, token_ids: Tensor, positions: Tensor, keep: Sequence[int]) -> Tensor:
         asked: dict[str, Any] = {}
         if self.keeps:
-            asked["logits_to_keep"] = torch.tensor(list(keep), dtype=torch.long, device=self.device)
+            asked["logits_to_keep"] = torch.tensor(list(keep), dtype=torch.long, device=self._index_device)
         out = self.model(
             input_ids=token_ids[None],
             position_ids=positions[None],
