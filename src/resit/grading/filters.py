@@ -18,6 +18,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeAlias
 
+from resit import plugins
 from resit.errors import UsageError
 from resit.records import FilterChain, FilterStep
 
@@ -315,7 +316,8 @@ def compile_chain(chain: FilterChain) -> Chain:
 
 def _compile_step(chain: str, step: FilterStep) -> Step:
     where = f"filter {step.function!r} of {chain!r}"
-    if step.function not in BUILDERS:
+    build = BUILDERS.get(step.function) or plugins.find("resit.filters", step.function)
+    if build is None:
         close = get_close_matches(step.function, BUILDERS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known filters: {', '.join(BUILDERS)}"
         raise UsageError(f"{where} is not known", hint)
@@ -324,7 +326,6 @@ def _compile_step(chain: str, step: FilterStep) -> Step:
         if not callable(call):
             raise UsageError(f"{where} needs filter_fn, a function of (responses, documents)")
         return custom(call)
-    build = BUILDERS[step.function]
     try:
         inspect.signature(build).bind(**step.kwargs)
         return build(**step.kwargs)

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from resit import plugins
 from resit.errors import UsageError
 from resit.grading.filters import Unscorable
 from resit.grading.reasoning import REASONING_TAGS
@@ -67,6 +68,9 @@ RECALL_RULES = ("recall_exact", "recall_rouge_l")
 def find_rule(name: str) -> Rule:
     """The rule of that name; raises `UsageError` with the closest names for an unknown one."""
     if name not in RULES:
+        added: Rule | None = plugins.find("resit.rules", str(name))
+        if added is not None:
+            return added
         close = get_close_matches(str(name).replace("-", "_"), RULES, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known rules: {', '.join(RULES)}"
         raise UsageError(f"grading rule {name!r} is not known", hint)

@@ -111,18 +111,27 @@ def _checked(kind: str, arguments: type[Any], args: Mapping[str, Any]) -> Any:
         raise UsageError(f"model_args of {kind!r}: {where}: {first['msg']}{found}") from None
 
 
+def _added(kind: str) -> Any:
+    """The module of a kind that another package adds. Raises UsageError."""
+    from resit import plugins
+
+    module = plugins.find("resit.backends", kind)
+    if module is None:
+        known = [*kinds(), *plugins.names("resit.backends")]
+        raise UsageError(
+            f"there is no model kind {kind!r}{_did_you_mean(kind, known)}",
+            f"the kinds are {', '.join(known)}",
+        )
+    return module
+
+
 def create(kind: str, args: Mapping[str, Any] | None = None, setup: Setup | None = None) -> Model:
     """The model of that kind; nothing is loaded or contacted yet.
 
     Raises UsageError for an unknown kind or argument, AssetError for a model file that cannot be had.
     """
     wanted = _ALIASES.get(kind, kind)
-    if wanted not in _MODULES:
-        raise UsageError(
-            f"there is no model kind {kind!r}{_did_you_mean(kind, list(kinds()))}",
-            f"the kinds are {', '.join(kinds())}",
-        )
-    module = importlib.import_module(_MODULES[wanted])
+    module = importlib.import_module(_MODULES[wanted]) if wanted in _MODULES else _added(kind)
     setup = setup or Setup()
     accepted = _accepted(kind, module, args or {}, setup.notify)
     model: Model = module.build(wanted, _checked(kind, module.arguments(wanted), accepted), setup)

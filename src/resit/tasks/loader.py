@@ -18,7 +18,15 @@ from resit.tasks.documents import RowReader
 from resit.tasks.files import LM_EVAL, SUFFIXES, Place, merged, read
 from resit.tasks.functions import resolved
 from resit.tasks.names import pairs
-from resit.tasks.shelves import CatalogueShelf, FolderShelf, Shelf, is_group, lm_eval_shelf, tags_of
+from resit.tasks.shelves import (
+    CatalogueShelf,
+    FolderShelf,
+    PluginShelf,
+    Shelf,
+    is_group,
+    lm_eval_shelf,
+    tags_of,
+)
 from resit.tasks.task import Task
 
 
@@ -77,7 +85,7 @@ def select(
     own: tuple[Shelf, ...] = (FolderShelf(Place(str(include_path))),) if include_path else ()
     desk = _Desk(trust_task_code, trust_model_code, reader)
     for name in names:
-        desk.take(name, (*own, CatalogueShelf()))
+        desk.take(name, (*own, CatalogueShelf(), PluginShelf()))
     return Selection(tuple(desk.tasks.values()), tuple(desk.groups.values()))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from resit import plugins
 from resit.errors import UsageError
 from resit.records import FilterChain, FilterStep, MetricSpec, ScoringRules
 from resit.tasks.dialect import TaskConfig
@@ -101,6 +102,8 @@ def _step(step: Any, chain: str, where: object) -> FilterStep:
 
 
 def _check_step(name: str, kwargs: Mapping[str, Any], where: str) -> None:
+    if name not in FILTERS and name in plugins.names("resit.filters"):
+        return  # its settings are checked when the chain is made
     if name not in FILTERS:
         near = get_close_matches(name, FILTERS, n=1, cutoff=0.0)
         known = ", ".join(sorted(FILTERS))

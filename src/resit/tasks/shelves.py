@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Protocol
 
+from resit import plugins
 from resit.errors import UsageError
 from resit.tasks.files import LM_EVAL_TASKS, SUFFIXES, Place, included, parse, read
 from resit.tasks.names import CATALOGUE, index, tags
@@ -78,6 +79,21 @@ class FolderShelf:
                     todo.append(place)
         tasks = {str(parse(place)["task"]): place for place in found if "task" in parse(place)}
         return [tasks[name] for name in sorted(tasks)]
+
+
+class PluginShelf:
+    """Tasks that other installed packages add: their folders, in the order of the entry points' names."""
+
+    def find(self, name: str) -> list[Place]:
+        """The files of the first package that has the name."""
+        return next((found for shelf in self._shelves() if (found := shelf.find(name))), [])
+
+    def names(self) -> Iterable[str]:
+        """Tasks, groups and tags of all packages."""
+        return [name for shelf in self._shelves() for name in shelf.names()]
+
+    def _shelves(self) -> list[FolderShelf]:
+        return [FolderShelf(Place(str(folder))) for folder in plugins.folders("resit.tasks")]
 
 
 def _task_files(root: Place) -> tuple[Place, ...]:
