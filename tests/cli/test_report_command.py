@@ -13,6 +13,9 @@ pytest.importorskip("vl_convert", reason="needs `pip install 'resit[report]'`")
 ROWS = [{"question": f"How much is {i} plus {i}?", "answer": str(2 * i)} for i in range(3)]
 
 
+LACKING = '{"results": {}, "resit": {"tasks": {"sums": {}}}}'
+
+
 @pytest.fixture
 def run(tmp_path: Path, command: Callable) -> Path:
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
@@ -45,6 +48,7 @@ def test_without_a_name_it_lies_in_the_run(command: Callable, run: Path) -> None
         (lambda run: (run / "scores.jsonl").unlink(), "not scored yet"),
         (lambda run: (run / "results.json").write_text("{", encoding="utf-8"), "its scores are damaged"),
         (lambda run: (run / "scores.jsonl").write_bytes(b"{}\n"), "its scores are damaged"),
+        (lambda run: (run / "results.json").write_text(LACKING, encoding="utf-8"), "its scores are damaged"),
     ],
 )
 def test_a_run_without_good_scores_is_scored_first(

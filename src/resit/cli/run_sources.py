@@ -13,6 +13,7 @@ import typer
 from resit.cli.scoring import rules_of, score_folder
 from resit.errors import ResitError, UsageError
 from resit.records import Question, SampleScore, ScoringRules
+from resit.reports.page.figures import check_shape
 from resit.reports.page.source import Answered
 from resit.reports.results import FILE as RESULTS
 from resit.reports.results import read_results
@@ -98,7 +99,7 @@ def _unscored(folder: RunFolder) -> str:
     if folder.generations.exists() and folder.generations.stat().st_mtime_ns > scores.stat().st_mtime_ns:
         return "it has samples that are not scored"
     try:
-        read_results(folder.path)
+        check_shape(read_results(folder.path))
         for _ in read_scores(folder.path):
             pass
     except UsageError:

@@ -187,6 +187,17 @@ def test_a_damaged_journal_is_told(opened: Callable, first_run: Path) -> None:
     ]
 
 
+def test_questions_that_are_gone_are_told(opened: Callable, first_run: Path) -> None:
+    lines = (first_run / "prompts.jsonl").read_bytes().splitlines(keepends=True)
+    (first_run / "prompts.jsonl").write_bytes(b"".join(lines[:7]))
+    page = opened(first_run)
+    assert page.words(".notes p") == [
+        "first: 3 of 9 scored samples of fruit cannot be shown: their questions or texts are no longer in the "
+        "folder."
+    ]
+    page.shows(list(range(7)))
+
+
 def test_runs_that_number_documents_differently_are_paired_by_content(
     opened: Callable, run_of: Callable
 ) -> None:

@@ -77,7 +77,9 @@ def tally(measured: Sequence[SampleScore], rule: str) -> list[Vote]:
         if verdict is None:
             continue
         answer = verdict.extracted
-        key = None if answer is None else values.setdefault(answer, read_value(answer) or answer.strip())
+        if answer is not None and answer not in values:
+            values[answer] = read_value(answer) or answer.strip()
+        key = None if answer is None else values[answer]
         vote = found.setdefault(key, Vote(answer=answer, count=0, correct=False, repeats=[]))
         vote["count"] += 1
         vote["correct"] |= verdict.correct == 1

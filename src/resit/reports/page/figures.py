@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from resit.errors import UsageError
 from resit.reports.page.data import Counts, Figure
 from resit.reports.wording import percent, points
 from resit.stats import wilson_interval
@@ -37,6 +38,16 @@ def figures(results: Mapping[str, Any], task: str) -> list[Figure]:
         if rule not in shown and "score" in about
     ]
     return found
+
+
+def check_shape(results: Mapping[str, Any]) -> None:
+    """Raise UsageError unless the results have all that a page shows of them."""
+    try:
+        for task, summary in results["resit"]["tasks"].items():
+            figures(results, task)
+            counts(summary)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"the results lack what a page needs: {error}", "score the run again") from error
 
 
 def _limits(value: float, summary: Mapping[str, Any]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from resit.reports.charts.style import painted
 from resit.reports.page.gathering import Gathered, gather
@@ -30,8 +30,22 @@ def html_report(sources: Sequence[RunSource], pairs: Iterable[Pair] = (), notes:
     gathered = gather_all(runs)
     packed = pack(runs, gathered, BUDGET)
     whole, specs = summary(runs, gathered, pairs, packed.held())
-    whole["notes"] += notes
+    whole["notes"] += [*notes, *_not_shown(runs, gathered)]
     return file_page(whole, painted(specs, "page"), packed_rows(gathered, packed), packed.blocks)
+
+
+def _not_shown(runs: Sequence[ScoredRun], gathered: Mapping[str, Gathered]) -> Iterator[str]:
+    """What is scored and has no row, because its question or its text is gone from the folder."""
+    for task, found in gathered.items():
+        for index, run in enumerate(runs):
+            sides = [side for row in found.rows.rows.values() if (side := row["sides"][index])]
+            shown = sum(side["samples"] for side in sides)
+            scored = ((run.about(task) or {}).get("samples") or {}).get("scored", 0)
+            if shown < scored:
+                yield (
+                    f"{run.label}: {scored - shown} of {scored} scored samples of {task} cannot be shown: "
+                    "their questions or texts are no longer in the folder."
+                )
 
 
 def gather_all(runs: Sequence[ScoredRun]) -> dict[str, Gathered]:
