@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,6 +200,44 @@ def served() -> Iterator[Callable[..., str]]:
     for process in started:
         process.terminate()
         process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def library() -> Any:
+    """The charts' library, which takes seconds to put together."""
+    from resit.reports.viewer.pages import ChartLibrary
+
+    made = ChartLibrary()
+    made.make()
+    return made
+
+
+@pytest.fixture
+def served_here(library: Any) -> Iterator[Callable[..., str]]:
+    """Serve a folder from a thread of this process; the address without a slash at its end."""
+    uvicorn = pytest.importorskip("uvicorn", reason="needs `pip install 'resit[report]'`")
+    from resit.reports.viewer.app import make_app
+
+    running = []
+
+    def serve(root: Path) -> str:
+        viewer = Viewer(root, recorded_rules, [("fruit", "veg")])
+        viewer.library = library
+        viewer._warm_up = lambda: None  # type: ignore[method-assign]
+        listening = socket.create_server(("127.0.0.1", 0))
+        app = make_app(viewer, Access(), lambda: server.should_exit)
+        config = uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=5)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        running.append((server, thread, listening))
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+    yield serve
+    for server, thread, listening in running:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
 
 
 @pytest.fixture(scope="session")

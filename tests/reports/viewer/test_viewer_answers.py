@@ -523,6 +523,13 @@ def test_samples_that_come_while_the_run_is_open_are_listed(
         file.write(line[40:] + b"\n")
     after = asking.json("progress", runs=run)
     assert (before["runs"][0]["samples"], after["runs"][0]["samples"]) == (5, 6)
+    until = time.monotonic() + 30
+    while asking.json("progress", runs=run)["runs"][0]["pending"] and time.monotonic() < until:
+        time.sleep(0.05)
+    counts = asking.json("summary", runs=run)["tasks"][0]["standings"][0][
+        "counts"
+    ]  # not those of results.json
+    assert (counts["samples"], counts["planned"], counts["missing"]) == (6, 8, 1)
     assert after["version"] != before["version"]
     assert asking.listed(run) == [0, 1, 2, 3, 4, 5, 6]
 

@@ -48,7 +48,7 @@ def make_app(viewer: Viewer, access: Access, stopping: Callable[[], bool] = lamb
         Route("/api/table-events", _events(viewer.table_state, stopping)),
     ]
     routes += [Route("/", _runs_page), Route("/report", _report_page(viewer))]
-    routes.append(Route("/static/charts.js", _library(viewer.library)))
+    routes.append(Route("/static/charts.js", _library(viewer.library, stopping)))
     routes += [Route(f"/static/{name}", _static(file)) for name, file in STATIC.items()]
 
     @contextlib.asynccontextmanager
@@ -179,12 +179,14 @@ def _html(page: Page) -> Response:
     return Response(page.text, headers=policy, media_type="text/html")
 
 
-def _library(library: ChartLibrary) -> Callable[[Request], Response]:
-    def endpoint(request: Request) -> Response:
+def _library(library: ChartLibrary, stopping: Callable[[], bool]) -> Callable[[Request], Any]:
+    async def endpoint(request: Request) -> Response:
+        while not library.ready and not stopping():
+            await asyncio.sleep(EVERY_SECONDS / _STEPS)
         try:
             return Response(library.text(), media_type="text/javascript")
-        except ResitError as error:
-            return Response(str(error), 500, media_type="text/plain")
+        except (ResitError, TimeoutError) as error:
+            return Response(str(error), 503, media_type="text/plain")
 
     return endpoint
 

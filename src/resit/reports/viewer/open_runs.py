@@ -72,7 +72,7 @@ class OpenRun:
         return sides
 
     def record(self) -> Mapping[str, Any]:
-        """What `run.json` says, without parts of another shape; empty where there is none or it is damaged."""
+        """What `run.json` says, without misshapen parts; empty where there is none or it is damaged."""
         record = self._object("run.json")
         parts = {name: _mapping(record.get(name)) for name in ("identity", "model", "environment")}
         tables = {name: _mappings(record.get(name)) for name in ("plan", "tasks")}

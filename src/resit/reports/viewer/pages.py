@@ -36,6 +36,7 @@ def own(name: str) -> str:
 STATIC = {
     "runs.js": StaticFile("text/javascript", lambda: own("runs.js")),
     "runs.css": StaticFile("text/css", lambda: own("runs.css")),
+    "icon.svg": StaticFile("image/svg+xml", lambda: own("icon.svg")),
     "palette.css": StaticFile("text/css", html.palette),
 }
 
@@ -70,9 +71,14 @@ class ChartLibrary:
         finally:
             workshop.close()
 
+    @property
+    def ready(self) -> bool:
+        """Whether the script is there, or why not is known."""
+        return self._made.done()
+
     def text(self) -> str:
         """The script, when it is ready. Raises ResitError where it cannot be had."""
-        return self._made.result(LIBRARY_SECONDS)
+        return self._made.result(0)
 
 
 class Page(NamedTuple):

@@ -246,13 +246,24 @@ def _repeats(sides: Sequence[Sides], task: str) -> int:
 
 def _results(run: OpenRun, side: Sides) -> Mapping[str, Any]:
     """What `results.json` says where it is about all that is on file, else what the index has counted."""
-    pending = bool((~side.snapshot.scored & ~side.snapshot.errored).any())
-    if (side.snapshot.read < 1 or not pending) and not is_being_written(run.found.files):
-        results = run.results()
-        known = results["resit"]["tasks"] if results else {}
-        if known and set(side.snapshot.rules) <= set(known):
-            return results
+    results = run.results()
+    if results and not is_being_written(run.found.files) and _is_about(results["resit"]["tasks"], side):
+        return results
     return provisional_results(side, run.record())
+
+
+def _is_about(known: Mapping[str, Any], side: Sides) -> bool:
+    """Whether the results count what the index counts; before all is read, they are taken at their word."""
+    taken = side.snapshot
+    if taken.read < 1:
+        return True
+    tasks = np.array(taken.tasks, object)
+    for task in dict.fromkeys(taken.tasks):
+        counts = known.get(task, {}).get("samples", {})
+        found = [int(column[tasks == task].sum()) for column in (side.samples, side.errored)]
+        if found != [0, 0] and found != [counts.get("scored"), counts.get("errored")]:
+            return False
+    return True
 
 
 def _notes(run: OpenRun, side: Sides) -> Iterator[str]:

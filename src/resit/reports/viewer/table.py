@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from resit.reports.viewer.catalogue import Found, find_runs, readable
 from resit.reports.viewer.run_line import RunLine, Stamp, TaskLine, read_line, stamp
@@ -31,6 +31,18 @@ class Asked:
     descending: bool = False
     offset: int = 0
     count: int = 100
+
+
+class Place(NamedTuple):
+    """A row of the table before it is shown."""
+
+    run: Found
+    line: RunLine
+    task: TaskLine
+
+
+NOTHING, NO_TASK = RunLine(), TaskLine("")
+"""Of a run that was not read yet, or that holds no task."""
 
 
 class RunsTable:
@@ -118,46 +130,54 @@ class RunsTable:
         self.want()
         runs = [*self._runs.values()]
         words = asked.search.lower().split()
-        rows = [row for run in runs for row in self._rows(run) if _matches(row, words)]
-        rows.sort(key=lambda row: _sort_key(row, asked.sort), reverse=asked.descending)
+        places = [place for run in runs for place in self._places(run) if _matches(place, words)]
+        places.sort(key=lambda place: _sort_key(place, asked.sort), reverse=asked.descending)
         if asked.sort == "score":  # what has no score is last either way
-            rows.sort(key=lambda row: row["score"] is None)
+            places.sort(key=lambda place: place.task.score is None)
         return {
             "root": readable(str(self.root)),
             "runs": len(runs),
             "read": len(self._lines) + sum(bool(run.problem) for run in runs),
             "looking": self.looking,
-            "total": len(rows),
-            "rows": [self._now(row) for row in rows[asked.offset : asked.offset + asked.count]],
+            "total": len(places),
+            "rows": [self._row(place) for place in places[asked.offset : asked.offset + asked.count]],
             "version": self.version,
         }
 
-    def _now(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A row that is shown, as its run is at this moment."""
-        run = self._runs.get(row["id"])
-        return row if run is None else _row(run, self.line(run), row["task"])
-
-    def _rows(self, run: Found) -> Iterator[dict[str, Any]]:
+    def _places(self, run: Found) -> Iterator[Place]:
+        """The run's rows, as far as the run is known."""
         known = self._lines.get(run.id)
-        line = known[1] if known else RunLine(state="unreadable", problem=run.problem)
-        if known is None and not run.problem:
-            line = RunLine()
-        for task in [task.task for task in line.tasks] or [""]:
-            yield _row(run, line, task)
+        line = known[1] if known else NOTHING
+        for task in line.tasks or (NO_TASK,):
+            yield Place(run, line, task)
+
+    def _row(self, place: Place) -> dict[str, Any]:
+        """A row that is shown, as its run is at this moment."""
+        run = place.run
+        line = self.line(run)
+        task = next((own for own in line.tasks if own.task == place.task.task), place.task)
+        whole = {"id": run.id, "name": run.name, **asdict(line), **asdict(task)}
+        del whole["tasks"]
+        return whole
 
 
-def _row(run: Found, line: RunLine, task: str) -> dict[str, Any]:
-    about = next((own for own in line.tasks if own.task == task), TaskLine(task))
-    whole = {"id": run.id, "name": run.name, **asdict(line), **asdict(about)}
-    del whole["tasks"]
-    return whole
-
-
-def _matches(row: Mapping[str, Any], words: Sequence[str]) -> bool:
-    text = "\n".join(str(row[name]) for name in ("name", "model", "task", "state", "rule", "digest")).lower()
+def _matches(place: Place, words: Sequence[str]) -> bool:
+    if not words:
+        return True
+    run, line, task = place
+    text = "\n".join((run.name, line.model, task.task, line.state, task.rule, line.digest)).lower()
     return all(word in text for word in words)
 
 
-def _sort_key(row: Mapping[str, Any], sort: Sort) -> tuple[Any, ...]:
-    value = row[sort]
-    return (value if value is not None else 0, row["name"], row["task"])
+def _sort_key(place: Place, sort: Sort) -> tuple[Any, ...]:
+    run, line, task = place
+    values: dict[Sort, Any] = {
+        "name": run.name,
+        "model": line.model,
+        "task": task.task,
+        "score": task.score or 0.0,
+        "samples": task.samples,
+        "created": line.created,
+        "state": line.state,
+    }
+    return values[sort], run.name, task.task

@@ -178,6 +178,7 @@ async function judge(kind) {
 
 function select(place) {
   if (!state.rows.length) return;
+  document.activeElement?.blur(); // Enter is for the row now
   state.current = Math.max(0, Math.min(place, state.rows.length - 1));
   [...at("rows").children].forEach((row, index) => row.classList.toggle("current", index === state.current));
   at("rows").children[state.current].scrollIntoView({ block: "nearest" });
