@@ -19,6 +19,9 @@ from resit.models.protocol import JSON, Encoding, Setup, failed, owed
 from resit.models.stops import cut
 from resit.records import Generation, Prompt, Request
 
+TICK = 0.001
+"""Seconds below which waking up takes more of the processor than the answers."""
+
 
 class Arguments(BaseModel):
     """Arguments of `scripted`."""
@@ -72,6 +75,8 @@ def _documents(text: str) -> set[int]:
 
 
 def _filled(text: str, request: Request) -> str:
+    if "{" not in text:
+        return text
     target = request.question.target
     values: Mapping[str, Any] = {
         "{doc_id}": request.question.document.doc_id,
@@ -139,7 +144,9 @@ class ScriptedModel:
 
     def _due(self, waiting: deque[tuple[float, Request]]) -> Iterator[Generation]:
         """What has waited for its delay, at least one."""
-        time.sleep(max(0.0, waiting[0][0] - time.monotonic()))
+        wait = waiting[0][0] - time.monotonic()
+        if wait > 0:
+            time.sleep(max(wait, TICK))
         now = time.monotonic()
         while waiting and waiting[0][0] <= now:
             yield self._counted(waiting.popleft()[1])
