@@ -25,7 +25,7 @@ WAVE = 128
 TOKENS = 512
 """New tokens of one pass."""
 
-LOGITS = 2**25
+LOGITS = 2**24
 """Numbers that the logits of one pass may have."""
 
 Figures: TypeAlias = tuple[float, bool, float, float]
