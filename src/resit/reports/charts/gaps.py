@@ -31,6 +31,7 @@ def gap_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
                         "field": "unseen_from",
                         "type": "quantitative",
                         "title": "gap in points; shaded: smaller than the design can see",
+                        "axis": {"tickCount": 8},
                     },
                     "x2": {"field": "unseen_to"},
                     "tooltip": tooltip,

@@ -319,6 +319,8 @@ class Summary(TypedDict):
     runs: list[RunEntry]
     tasks: list[TaskEntry]
     gaps: list[GapEntry]
+    gaps_claim: str
+    """What they say together, in a sentence."""
     charts: list[ChartEntry]
     notes: list[str]
     """What could not be shown, and why."""

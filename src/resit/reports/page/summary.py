@@ -12,6 +12,7 @@ from resit.reports.charts.style import Spec
 from resit.reports.claims import TaskScores, read_task
 from resit.reports.comparison import Comparison, Method, compare_scores
 from resit.reports.comparison_table import comparison_lines
+from resit.reports.gap_league import Entry, gap_league
 from resit.reports.gap_table import gap_lines
 from resit.reports.gaps import Gap, gap_of_scores
 from resit.reports.page import drawing
@@ -29,7 +30,7 @@ from resit.reports.page.data import (
 from resit.reports.page.figures import claim, counts, facts, figures, flat
 from resit.reports.page.gathering import Gathered
 from resit.reports.page.source import RunSource
-from resit.reports.wording import percent
+from resit.reports.wording import percent, points
 from resit.stats import holm
 
 Pair = tuple[str, str]
@@ -189,6 +190,7 @@ def summary(
         runs=[_run(run) for run in runs],
         tasks=tasks,
         gaps=[_gap_entry(gap) for gap in gaps],
+        gaps_claim=_gaps_claim(gaps),
         charts=[drawn.entry for drawn in charts],
         notes=page.notes,
         held=held,
@@ -266,6 +268,15 @@ def _agreement(found: Comparison) -> dict[str, int]:
 def _same_model(seen: ScoredRun, fresh: ScoredRun) -> bool:
     names = [run.results.get("config", {}).get("model_name") for run in (seen, fresh)]
     return names[0] == names[1] and names[0] is not None
+
+
+def _gaps_claim(gaps: Sequence[Gap]) -> str:
+    if len(gaps) < 2:
+        return "".join(f"{gap.model}: {gap.verdict}" for gap in gaps)
+    league = gap_league([Entry(gap) for gap in gaps])
+    low, high = (points(pick(gap.result.difference for gap in gaps)) for pick in (min, max))
+    told = league.count("p_holm")
+    return f"{len(gaps)} gaps, from {low} to {high} points; {told} can be told from none (Holm-adjusted)."
 
 
 def _gap_entry(gap: Gap) -> GapEntry:

@@ -47,6 +47,7 @@ NOTHING = Summary(
     runs=[],
     tasks=[],
     gaps=[],
+    gaps_claim="",
     charts=[],
     notes=[],
     held=Held(texts=0, of=0, rule=""),
