@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,51 @@ def test_what_cannot_be_scored_says_why_and_the_rest_is_scored(model: LlamaCppMo
     assert str(found["long"].error).startswith("text too long: ")
     assert "the context has 256" in str(found["long"].error)
     assert found["fine"].error is None
+
+
+def two_layers(source: Path, target: Path) -> None:
+    """The first two layers of a GGUF model, in float32."""
+    gguf = pytest.importorskip("gguf", reason="needs resit[hf]")
+    reader, writer = gguf.GGUFReader(source), gguf.GGUFWriter(target, "llama")
+    for name, field in reader.fields.items():
+        if name.startswith("GGUF.") or name == "general.architecture":
+            continue
+        own = {"llama.block_count": 2, "general.file_type": int(gguf.LlamaFileType.ALL_F32)}
+        kind = field.types[0]
+        inner = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(name, own.get(name, field.contents()), kind, sub_type=inner)
+    for tensor in reader.tensors:
+        if not tensor.name.startswith("blk.") or int(tensor.name.split(".")[1]) < 2:
+            weights = gguf.dequantize(tensor.data, tensor.tensor_type).astype("float32")
+            writer.add_tensor(tensor.name, weights, raw_dtype=gguf.GGMLQuantizationType.F32)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_values_are_those_of_transformers_on_the_same_weights(smollm2: Path, tmp_path: Path) -> None:
+    """In float32 throughout: keys and values as well, which a run keeps in 16 bits."""
+    torch = pytest.importorskip("torch", reason="needs resit[hf]")
+    transformers = pytest.importorskip("transformers", reason="needs resit[hf]")
+    xllamacpp = pytest.importorskip("xllamacpp")
+    two_layers(smollm2, tmp_path / "two.gguf")
+    single = xllamacpp.ggml_type.GGML_TYPE_F32
+    passages = [Passage("whole", STORY), Passage("after", " She has four left.", CONTEXT + STORY)]
+    args = {"pretrained": str(tmp_path / "two.gguf"), "n_ctx": "256", "n_threads": "1", "steady": "false"}
+    with create("llamacpp", args, Setup(concurrency=2)) as model:
+        assert isinstance(model, LlamaCppModel)
+        model._layout = replace(model._layout, more={"cache_type_k": single, "cache_type_v": single})
+        found = score(model, *passages)
+        tokens = {passage.key: divided(model._server(), passage) for passage in passages}
+    plain = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, gguf_file="two.gguf", dtype=torch.float32
+    ).eval()
+    for key, whole in tokens.items():
+        with torch.inference_mode():
+            rows = plain(torch.tensor([whole.token_ids])).logits[0].log_softmax(-1)
+        places = range(whole.start, len(whole.token_ids))
+        expected = [rows[i - 1, whole.token_ids[i]].item() for i in places]
+        assert found[key].logprobs == pytest.approx(expected, rel=1e-3, abs=1e-3)
