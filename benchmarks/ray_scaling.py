@@ -95,6 +95,9 @@ class Echo:
         done = [owed(request, text="#### 18") for request in order.requests]
         self.events.append(Delivered(worker, Delivery(done)))
 
+    def release(self, worker: int) -> None:
+        pass
+
     def wait(self, seconds: float) -> Sequence[Event]:
         events, self.events = self.events, []
         return events

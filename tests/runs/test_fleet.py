@@ -68,6 +68,7 @@ class FakeCrew:
     places: int = 99
     now: float = 0.0
     hired: list[int] = field(default_factory=list)
+    released: list[int] = field(default_factory=list)
     dismissed: list[bool] = field(default_factory=list)
     hands: dict[int, Hand] = field(default_factory=dict)
     events: deque[Event] = field(default_factory=deque)
@@ -92,6 +93,9 @@ class FakeCrew:
             self.events.append(Lost(worker, str(outcome)))
         elif outcome is not None:
             self.events.append(Delivered(worker, outcome))
+
+    def release(self, worker: int) -> None:
+        self.released.append(worker)
 
     def wait(self, seconds: float) -> Sequence[Event]:
         self.now += 1.0
@@ -221,6 +225,7 @@ def test_one_bad_node_does_not_stop_the_others() -> None:
     assert documents(bench.run(asked(60))) == list(range(60))
     assert bench.crew.hired.count(0) == BARREN
     assert any("not replaced any more" in note for note in bench.notes)
+    assert bench.crew.released == [0], "its place is for others"
 
 
 def test_a_node_with_other_weights_is_refused() -> None:

@@ -96,6 +96,10 @@ class Crew(Protocol):
         """Give a started worker an order; `Delivered` (or another end) will be told."""
         ...
 
+    def release(self, worker: int) -> None:
+        """End a worker that is not wanted any more; what it had is free for others."""
+        ...
+
     def wait(self, seconds: float) -> Sequence[Event]:
         """What has happened, as soon as anything has; nothing after so many seconds."""
         ...
@@ -342,6 +346,7 @@ class Fleet:
             self._hire(worker)
             return
         worker.state = "retired"
+        self.crew.release(worker.number)
         self.notify(f"{worker.called()} is not replaced any more: {BARREN} in a row finished nothing")
         if all(other.state == "retired" for other in self._roster):
             lost = ResitError(f"no worker can be kept alive; the last one was lost: {reason}", _KEPT)

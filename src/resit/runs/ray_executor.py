@@ -175,10 +175,9 @@ class RayCrew:
     def hire(self, worker: int) -> None:
         """Create the worker's actor, in place of the one it had."""
         ray = self._connected()
-        self._kill(worker)
+        self.release(worker)
         actor = ray.remote(Actor).options(max_restarts=0, **self._cluster.options()).remote(self._recipe)
         self._actors[worker] = actor
-        self._lives[worker] = self._lives.get(worker, 0) + 1
         self._watch(worker, Placed, actor.place.remote())
         self._watch(worker, Started, actor.load.remote())
 
@@ -187,6 +186,14 @@ class RayCrew:
         exchange = self._actors[worker].exchange
         reference = exchange.remote(pack_requests(order.requests), order.more, order.low, order.flush)
         self._watch(worker, Delivered, reference)
+
+    def release(self, worker: int) -> None:
+        """End the worker's actor, if it has one."""
+        self._loaded.discard(worker)
+        self._lives[worker] = self._lives.get(worker, 0) + 1
+        actor = self._actors.pop(worker, None)
+        if actor is not None:
+            _ray().kill(actor, no_restart=True)
 
     def _watch(self, worker: int, kind: type[Event], reference: Any) -> None:
         life = self._lives[worker]
@@ -255,17 +262,10 @@ class RayCrew:
         if leaving:
             ray.wait(leaving, num_returns=len(leaving), timeout=LEAVE_SECONDS)
         for worker in list(self._actors):
-            self._kill(worker)
-            self._lives[worker] += 1
+            self.release(worker)
         self._open = False
         if self._ours:
             ray.shutdown()
-
-    def _kill(self, worker: int) -> None:
-        self._loaded.discard(worker)
-        actor = self._actors.pop(worker, None)
-        if actor is not None:
-            _ray().kill(actor, no_restart=True)
 
     def _connected(self) -> Any:
         ray = _ray()
