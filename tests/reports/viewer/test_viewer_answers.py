@@ -17,9 +17,10 @@ from resit.errors import IdentityMismatch
 from resit.reports.comparison import compare_runs
 from resit.reports.gaps import gap_of_runs
 from resit.reports.scores import read_scores
+from resit.runs.folder import question_to
 from resit.runs.journal import to_line
 
-from .conftest import EXEMPLARS, FIRST, SECOND, generation, write_lines
+from .conftest import EXEMPLARS, FIRST, SECOND, generation, question, write_lines
 
 HOSTILE = [
     "<script>alert(1)</script> #### 0",
@@ -515,6 +516,7 @@ def test_samples_that_come_while_the_run_is_open_are_listed(
     asking = client_of()
     run = asking.ids()["growing"]
     before = asking.json("progress", runs=run)
+    write_lines(folder / "prompts.jsonl", [question_to(question(6))], "ab")
     line = jsonl.encode(to_line(generation(6, 0, "#### 12")))
     with (folder / "generations.jsonl").open("ab") as file:
         file.write(line[:40])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from resit import jsonl
+from resit.reports.viewer import finding, search
 from resit.runs.folder import question_to
 from resit.runs.journal import to_line
 
@@ -205,6 +207,29 @@ def test_new_samples_come_while_the_page_is_open(
     listed(page, [0, 5, 6])
     write(folder, 7)
     listed(page, [0, 5, 6, 7])
+
+
+def test_a_search_that_is_not_over_says_so(
+    opened: Callable[..., Any], run_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    real = search._search
+
+    def slowly(*arguments: Any) -> None:
+        gate.wait(60)
+        real(*arguments)
+
+    monkeypatch.setattr(search, "_search", slowly)
+    monkeypatch.setattr(finding, "PATIENCE", 60)
+    page = opened(run_folder("first", FIRST))
+    page.click("#rows td.name a")
+    ready(page)
+    page.fill("#search", "answer")
+    page.wait_for_selector("#status >> text=0 questions found, searched 0 %…")
+    assert page.inner_text("#nothing") == "Nothing yet; still looking…"
+    gate.set()
+    listed(page, [1])
+    page.wait_for_selector("#status >> text=/^1 question found$/")
 
 
 def write(folder: Path, number: int) -> None:

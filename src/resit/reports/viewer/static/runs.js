@@ -16,6 +16,11 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A name that may break after its punctuation, and nowhere else. */
+function breakable(text) {
+  return text.split(/(?<=[_\-./@])/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
+}
+
 const percent = (value) => (value === null ? "" : `${(100 * value).toFixed(1)} %`);
 const key = (row) => `${row.id} ${row.task}`;
 
@@ -91,19 +96,19 @@ function drawn(row, place) {
   const box = element("input", { type: "checkbox", "aria-label": `Tick ${label}`, onchange: () => tick(row) });
   box.checked = ticked;
   const openable = row.state !== "unreadable" || row.task;
-  const name = openable ? element("a", { href: address([row]) }, row.name) : row.name;
+  const name = element(openable ? "a" : "span", { href: openable ? address([row]) : null }, ...breakable(row.name));
   const made = element(
     "tr",
     { class: place === state.current ? "current" : null, "data-key": key(row) },
     element("td", { class: "tick" }, openable ? box : null),
     element("td", { class: "name" }, name, row.problem ? element("span", { class: "problem" }, row.problem) : null),
-    element("td", {}, row.task),
-    element("td", {}, row.model),
+    element("td", {}, ...breakable(row.task)),
+    element("td", {}, ...breakable(row.model)),
     element("td", { class: "number score scored" }, percent(row.score)),
     element("td", { class: "number" }, row.low === null ? "" : `${(100 * row.low).toFixed(1)}–${(100 * row.high).toFixed(1)}`),
-    element("td", {}, row.rule),
+    element("td", {}, ...breakable(row.rule)),
     samples(row),
-    element("td", {}, signs(row)),
+    element("td", { class: "signs" }, ...signs(row)),
     element("td", { class: "plain" }, row.created.slice(0, 16).replace("T", " ")),
     element("td", {}, element("span", { class: `state ${row.state.replace(" ", "-")}` }, row.state)),
   );
@@ -128,7 +133,7 @@ function signs(row) {
     [row.errored, "errored"],
     [row.warnings, row.warnings === 1 ? "warning" : "warnings"],
   ];
-  return counts.filter(([count]) => count).map(([count, word]) => `${count} ${word}`).join(", ");
+  return counts.filter(([count]) => count).map(([count, word]) => element("span", {}, `${count} ${word}`));
 }
 
 function address(rows) {
@@ -169,11 +174,18 @@ async function judge(kind) {
   outcome.replaceChildren("…");
   const { ok, answer } = await ask(kind, parameters);
   outcome.className = ok ? "" : "refused";
-  const lines = ok ? answer.lines : [answer.hint].filter(Boolean);
+  const [verdict, lines] = ok ? [answer.verdict, answer.lines] : refusal(answer);
   outcome.replaceChildren(
-    element("p", { class: "verdict" }, ok ? answer.verdict : answer.error),
+    element("p", { class: "verdict" }, verdict),
     element("ul", {}, ...lines.map((line) => element("li", {}, line))),
   );
+}
+
+/** Why something is refused: what, then each difference, then what to do. */
+function refusal({ error, hint }) {
+  const place = error.indexOf(": ");
+  const differences = place < 0 ? [] : error.slice(place + 2).split("; ");
+  return [place < 0 ? error : `${error.slice(0, place)}:`, [...differences, hint].filter(Boolean)];
 }
 
 function select(place) {

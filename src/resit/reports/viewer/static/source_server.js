@@ -46,7 +46,10 @@ class ServerSource {
       const part = await this.get("rows", parameters, this.leaving.signal);
       tell("");
       this.partial = part.searched < 1 || part.read < 1;
-      if (this.partial) this.soon();
+      if (this.partial) {
+        setTimeout(() => this.searching(part, query)); // after the page has said what there is
+        this.soon(part);
+      }
       return part;
     } catch (error) {
       if (error.name === "AbortError") return new Promise(() => {}); // nobody waits for it any more
@@ -57,7 +60,9 @@ class ServerSource {
 
   searching(part, query) {
     const words = part.searched < 1 ? `searched ${Math.floor(100 * part.searched)} %` : part.read < 1 ? `read ${Math.floor(100 * part.read)} %` : "";
-    if (words) byId("status").textContent = `${plural(part.total, "question")}${query.search ? " found" : ""}, ${words}…`;
+    if (!words || JSON.stringify(query) !== this.asked) return;
+    byId("status").textContent = `${plural(part.total, "question")}${query.search ? " found" : ""}, ${words}…`;
+    byId("nothing").textContent = "Nothing yet; still looking…";
   }
 
   async sample(id) {
@@ -73,9 +78,9 @@ class ServerSource {
   }
 
   /** Ask again in a moment for what is not complete. */
-  soon() {
+  soon(part = { searched: 1 }) {
     clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.browser && again(this.browser, this), 150);
+    this.waiting = setTimeout(() => this.browser && again(this.browser, this), part.searched < 1 ? 100 : 500);
   }
 
   /** Called when the page is there: follow the runs as they grow. */
