@@ -13,6 +13,7 @@ from resit.errors import UsageError
 from resit.grading import grade
 from resit.grading.program import NEEDS_TRUST, find_program
 from resit.grading.rules import with_trust
+from resit.grading.sandbox import Sandbox
 from resit.records import FilterChain, FilterStep, ScoringRules
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs run where processes can be forked")
@@ -146,6 +147,31 @@ def test_a_run_with_leave_and_scoring_it_without(resit: Callable[..., tuple[int,
     assert Path("r/results.json").read_bytes() == before
     assert resit("score", "r", "--trust-model-code")[0] == 0
     assert Path("r/results.json").read_bytes() == before
+
+
+def test_where_the_kernel_does_not_hold_programs_the_user_is_told(
+    resit: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "kernel" not in resit(*MODEL, "-o", "a", "--trust-model-code")[1]
+    monkeypatch.setattr("resit.grading.sandbox.shared_sandbox", _Unlocked)
+    assert "kernel does not filter" in resit(*MODEL, "-o", "b", "--trust-model-code")[1]
+
+
+class _Unlocked:
+    locked = False
+
+    def start(self) -> None: ...
+
+
+def test_where_nothing_can_be_forked_a_run_is_refused(
+    resit: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resit.grading.sandbox.shared_sandbox", Sandbox)
+    monkeypatch.delattr(os, "fork")
+    status, said = resit(*MODEL, "-o", "r", "--trust-model-code")
+    assert status == 2
+    assert "no fork" in said
+    assert not Path("r").exists()
 
 
 def test_a_task_cannot_have_itself_trusted(resit: Callable[..., tuple[int, str]]) -> None:

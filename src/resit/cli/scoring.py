@@ -14,7 +14,7 @@ import typer
 from resit.cli.lots import shares
 from resit.errors import ResitError, UsageError
 from resit.grading import scorer
-from resit.grading.rules import with_trust
+from resit.grading.rules import PROGRAM, with_trust
 from resit.records import Generation, Question, ScoringRules, Verdict
 from resit.reports.merging import merged
 from resit.reports.results import TaskTally, build_results, write_results
@@ -63,15 +63,30 @@ def check_scorable(tasks: Iterable[Task]) -> None:
     """
     for task in tasks:
         try:
-            scorer(with_trust(task.rules, task.trust_model_code))
+            scorer(task.rules)
+            check_trusted({task.name: task.rules}, task.trust_model_code)
         except UsageError as error:
             raise UsageError(f"{task.source}: {error}", error.hint) from None
 
 
 def check_trusted(rules: Mapping[str, ScoringRules], trust_model_code: bool) -> None:
-    """Raise UsageError for rules that have to run what a model wrote without the user's leave."""
+    """Raise UsageError for rules that have to run what a model wrote without the user's leave.
+
+    Also where programs cannot be run at all; where nothing but Python itself holds them, the user is told.
+    """
     for own in rules.values():
         with_trust(own, trust_model_code)
+    if any(PROGRAM in own.named for own in rules.values()):
+        from resit.grading.sandbox import shared_sandbox
+
+        sandbox = shared_sandbox()
+        sandbox.start()
+        if not sandbox.locked:
+            typer.echo(
+                "warning: this system's kernel does not filter what programs call; only Python's shut doors "
+                "hold them (docs/programs.md)",
+                err=True,
+            )
 
 
 def rules_of(
