@@ -86,6 +86,19 @@ def test_seeds_that_are_ignored_and_seeds_that_switch_sampling_off(serve: Serve,
     )
 
 
+def test_stop_strings_that_are_left_at_the_end(serve: Serve, reply: MakeReply) -> None:
+    """As of `transformers serve`, whose last token may also hold more than the stop string."""
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        text = " one two three four five six seven eight nine ten"
+        found = [text.find(stop) + len(stop) for stop in body.get("stop", ()) if stop in text]
+        return web.json_response(reply(text[: min(found) + 1] if found else text))
+
+    found = findings(serve(answer).url)["stop strings"]
+    assert found.says == "at least 32 taken and heeded, left at the end, cut on our side"
+    assert found.value == 32
+
+
 def test_a_seed_that_others_disturb(serve: Serve, reply: MakeReply) -> None:
     """As of `transformers serve`: one generator for all requests, seeded by whichever came last."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from resit.errors import ResitError
 from resit.models import Setup, create
 from resit.models.doctor import Finding, examine
 from resit.models.openai import OpenAIModel
-from resit.records import Generation, Message, Request
+from resit.records import Generation, Message, Request, Sampling
 
 pytest.importorskip("fastapi", reason="needs transformers[serving]")
 pytestmark = pytest.mark.slow
@@ -81,7 +82,11 @@ def test_its_texts_are_those_of_the_weights_in_process(server: str, ask: Ask) ->
 
 def test_the_stop_string_that_it_leaves_at_the_end_is_cut(server: str, ask: Ask) -> None:
     (whole,), _ = generate(server, [ask("Ana has 12 pens.", max_tokens=12)])
-    stop = whole.text[4:6]
+    stop = re.findall(r"[!-~]{2,}", whole.text)[0]
+    with create("openai-completions", {"base_url": server}, Setup()) as model:
+        assert isinstance(model, OpenAIModel)
+        asked = model.patients()[0].text("Ana has 12 pens.", Sampling(max_tokens=12, stop=(stop,)))
+        assert model.run(asked).endswith(stop)
     (cut,), _ = generate(server, [ask("Ana has 12 pens.", max_tokens=12, stop=(stop,))])
     assert cut.text == whole.text[: whole.text.find(stop)]
     assert (cut.stop, cut.finish_reason) == (stop, "stop")
@@ -116,6 +121,14 @@ def test_a_begun_turn_which_it_cannot_continue_is_refused_not_answered(server: s
         generate(server, [ask(begun, n, max_tokens=2) for n in range(9)], "openai-chat")
 
 
+def test_a_prompt_beyond_the_models_context_is_answered_without_a_word(server: str, ask: Ask) -> None:
+    """The model was made for 512 tokens; the server neither refuses nor cuts."""
+    (long,), _ = generate(server, [ask("Ana has 12 pens. " * 200, max_tokens=4)])
+    assert long.error is None
+    assert long.prompt_tokens is not None
+    assert long.prompt_tokens > 512
+
+
 def test_the_doctors_findings(server: str) -> None:
     with create("openai-completions", {"base_url": server}, Setup()) as model:
         assert isinstance(model, OpenAIModel)
@@ -125,5 +138,6 @@ def test_the_doctors_findings(server: str) -> None:
     assert found["n"].value is False
     assert found["logprobs"].value is False
     assert found["greedy"].good
+    assert found["stop strings"].says.startswith("at least 32 taken")
     assert found["context"].says == "not told"
     assert os.path.isdir(str(found["answers"].value["model"]).partition("@")[0])  # type: ignore[index,call-overload]

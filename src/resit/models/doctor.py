@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
@@ -129,8 +130,11 @@ async def several(patient: Patient) -> Finding:
 
 async def stops(patient: Patient) -> Finding:
     """How many stop strings it takes, whether it heeds them, and whether it says which one it was."""
-    words = (await patient.text(COUNTING, GREEDY)).split()
-    word = words[len(words) // 2] if words else "seven"
+    whole = await patient.text(COUNTING, GREEDY)
+    words = re.findall(r"[!-~]{2,}", whole)
+    if not words:
+        return Finding("stop strings", f"not found out: it wrote {whole[:20]!r}, which has no word")
+    word = words[len(words) // 2]
     taken, reply = 0, None
     for count in STOP_COUNTS:
         strings = (*(f"<unlikely-{number}>" for number in range(count - 1)), word)
@@ -144,8 +148,11 @@ async def stops(patient: Patient) -> Finding:
     if reply is None:
         return Finding("stop strings", f"{STOP_COUNTS[0]} are refused; all are cut on our side", 0)
     many = f"at least {taken}" if taken == STOP_COUNTS[-1] else str(taken)
-    if word in reply.choices[0].text:
+    text = reply.choices[0].text
+    if word in text and len(text) >= len(whole):
         return Finding("stop strings", f"{many} taken but ignored; all are cut on our side", 0)
+    if word in text:
+        return Finding("stop strings", f"{many} taken and heeded, left at the end, cut on our side", taken)
     named = "named" if reply.choices[0].stop else "not named"
     return Finding("stop strings", f"{many} taken and heeded, {named} in the reply", taken)
 
