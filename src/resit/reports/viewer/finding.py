@@ -15,6 +15,8 @@ from resit.reports.viewer.search import Needle, scan
 PATIENCE = 5.0
 """Seconds after which a search that nobody asked about again is given up."""
 _KEPT = 16
+_AT_ONCE = threading.Semaphore(2)
+"""Searches that go on at the same time; more would only wait for each other."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,15 @@ class Hunt:
 
     def run(self, taken: Snapshot, needle: Needle) -> None:
         """Search until the end, or until nobody waits."""
+        with _AT_ONCE:
+            try:
+                self._run(taken, needle)
+            finally:  # also where it fails: nobody is to wait for ever
+                with self.changed:
+                    self.share = self.share if self.stopped else 1.0
+                    self.changed.notify_all()
+
+    def _run(self, taken: Snapshot, needle: Needle) -> None:
         for share, found in scan(taken, needle):
             if time.monotonic() - self.asked > PATIENCE:
                 self.stopped = True
@@ -38,9 +49,6 @@ class Hunt:
             with self.changed:
                 self.share, self.found = min(share, 0.999), found
                 self.changed.notify_all()
-        with self.changed:
-            self.share = 1.0
-            self.changed.notify_all()
 
     def wait(self, seconds: float) -> tuple[Array, float]:
         """What was found by now, and the share that was searched, after waiting for the end for so long."""

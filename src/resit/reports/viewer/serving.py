@@ -60,7 +60,7 @@ def serve(
     tell(address(place, port, access.token))
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         ws="none",
