@@ -191,7 +191,7 @@ def test_a_record_in_words() -> None:
     ]
 
 
-@given(st.recursive(st.text() | st.floats() | st.none(), st.lists))
+@given(st.recursive(st.text() | st.floats() | st.none(), st.lists, max_leaves=8))
 def test_embedded_json_cannot_leave_its_element(value: object) -> None:
     text = embedded(value)
     assert text.isascii()
