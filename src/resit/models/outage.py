@@ -59,6 +59,7 @@ class Outages:
     def suspect(self, replica: Replica, job: Job, failure: Failure) -> None:
         """Find out whether a server that gave no answer is still there; the job waits for that."""
         replica.suspects.append((job, failure))
+        replica.doubtful = replica.doubtful or failure.status is None
         if not replica.asked_for:
             replica.asked_for = True
             self._drain.start(self._look_after(replica))
@@ -66,7 +67,7 @@ class Outages:
     async def _look_after(self, replica: Replica) -> None:
         there = await replica.server.alive()
         another = there and await self._is_another(replica)
-        replica.asked_for = False
+        replica.asked_for = replica.doubtful = False
         suspects, replica.suspects = replica.suspects, []
         if there and not another:
             for job, failure in suspects:

@@ -32,6 +32,8 @@ class Replica:
     """Jobs that ended in silence, until it is known whether the server is gone."""
     asked_for: bool = False
     """Whether it is being found out."""
+    doubtful: bool = False
+    """Whether nothing is sent until it is: no connection came about, or it was cut."""
     down: bool = False
     excluded: bool = False
     """It refuses everything, or has another model: it stays down."""
@@ -44,7 +46,7 @@ class Replica:
     @property
     def up(self) -> bool:
         """Whether requests may go there."""
-        return not self.down and not self.asked_for
+        return not self.down and not self.doubtful
 
     @property
     def load(self) -> float:
@@ -119,7 +121,7 @@ class Replicas:
     def reopen(self) -> None:
         """Whoever was gone in the last stream of requests may be back."""
         for replica in self.all:
-            replica.down, replica.asked_for = replica.excluded, False
+            replica.down, replica.asked_for, replica.doubtful = replica.excluded, False, False
             replica.suspects.clear()
 
     async def compare(self) -> list[tuple[Replica, Failure]]:
