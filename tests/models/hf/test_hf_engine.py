@@ -14,6 +14,7 @@ from resit.records import Sampling
 
 pytest.importorskip("torch", reason="needs `pip install 'resit[hf]'`")
 
+from resit.models.hf.cache import RowCache
 from resit.models.hf.engine import AHEAD, Engine
 from resit.models.hf.packed import PackedModel
 
@@ -306,6 +307,28 @@ def test_running_out_of_memory_halves_the_rows_and_changes_no_text(
     assert len(notes) == len(failing)
     quiet = run(engine(model, tokenizer, rows=6), rows)
     assert all(found[row.key].token_ids == quiet[row.key].token_ids for row in rows)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_places_that_do_not_fit_are_made_for_fewer_rows(
+    most: int, small_model: Small, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, allowed = RowCache.reserve, [most]
+
+    def scarce(self: RowCache, places: int, capacity: int) -> None:
+        if places > allowed[0]:
+            raise MemoryError
+        plain(self, places, capacity)
+
+    made, rows = engine(small_model("llama"), tokenizer, rows=8), rows_of(prompts())
+    monkeypatch.setattr(RowCache, "reserve", scarce)
+    found = run(made, rows)
+    assert [f.finish_reason for f in found.values()] == ["length"] * len(rows)
+    allowed[0] = 8  # the trial of a new engine needs two places
+    made = engine(small_model("llama"), tokenizer, rows=8)
+    allowed[0] = 0
+    found = run(made, rows)
+    assert [f.finish_reason for f in found.values()] == ["error"] * len(rows)
 
 
 def test_a_row_that_alone_needs_too_much_is_an_error(

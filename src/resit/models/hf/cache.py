@@ -66,7 +66,7 @@ class RowCache:
     """
 
     def __init__(self, shapes: Sequence[LayerShape]) -> None:
-        self._shapes = list(shapes)
+        self.shapes = list(shapes)
         self.places = 0
         self.capacity = 0
         self._clear_to = 0
@@ -80,7 +80,7 @@ class RowCache:
             return
         places, capacity = max(places, self.places), max(capacity, self.capacity)
         kept = min(self._clear_to, self.capacity)
-        for layer, shape in enumerate(self._shapes):
+        for layer, shape in enumerate(self.shapes):
             for held, width in ((self.keys, shape.key_width), (self.values, shape.value_width)):
                 room = torch.empty(
                     places, shape.heads, capacity, width, dtype=shape.dtype, device=shape.device

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,11 +12,12 @@ from torch import Tensor
 
 from resit.models.hf.cache import RowCache, token_bytes
 from resit.models.hf.fallback import PaddedDecoding, score_each
-from resit.models.hf.flight import Flight, held, new_flight, store_of
-from resit.models.hf.layout import Group, Pass, Span, band_edges
+from resit.models.hf.flight import Flight, new_flight
+from resit.models.hf.layout import band_edges
 from resit.models.hf.memory import affordable_rows, free_bytes, ran_out
 from resit.models.hf.packed import PackedModel, Unsupported, packed
-from resit.models.hf.prefix_tree import Node, PrefixTree
+from resit.models.hf.plan import Plan
+from resit.models.hf.prefix_tree import PrefixTree
 from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, refusal
 from resit.models.hf.sampling import choose
 from resit.models.hf.score import score
@@ -90,17 +90,6 @@ def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset([told] if isinstance(told, int) else told or ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A pass and the rows whose next token it gives: one a kept position."""
-
-    pass_: Pass
-    keep: list[int]
-    rows: list[Flight]
-    tails: list[tuple[Flight, int]]
-    """Rows that computed so many tokens of their prompt."""
-
-
 class Decoding:
     """One stream of rows: the loop, and all that is in flight."""
 
@@ -167,9 +156,9 @@ class Decoding:
         try:
             self._admit()
             self._arrange()
-            work = self._plan()
-            logits = self._model.logits(work.pass_, work.keep)
-            drawn = self._draw(logits, work.rows)
+            plan = self._plan()
+            logits = self._model.logits(plan.pass_, plan.keep)
+            drawn = self._draw(logits, plan.rows)
         except (RuntimeError, MemoryError) as error:
             if not ran_out(error):
                 raise
@@ -177,10 +166,10 @@ class Decoding:
         if failed:  # only now is what the failed pass held free again
             return self._retreat()
         self._steps += 1
-        for flight, count in work.tails:
+        for flight, count in plan.tails:
             flight.computed(count)
         ended = self._take_refused()
-        for flight, token in zip(work.rows, drawn, strict=True):
+        for flight, token in zip(plan.rows, drawn, strict=True):
             end = flight.advance(token, self._ends, self._settings.context)
             if end is not None:
                 ended.append(end)
@@ -256,85 +245,27 @@ class Decoding:
         for flight, place in moves:
             flight.place = place
 
-    def _plan(self) -> _Work:
+    def _plan(self) -> Plan:
         """The next pass: every decoding row's token, then prompt tokens as far as there is room."""
-        work = _Work(Pass(), [], [], [])
-        decoding = sorted((f for f in self._active if f.decoding), key=lambda flight: flight.place)
+        plan = Plan(self._cache, self._prefill)
+        decoding = [flight for flight in self._active if flight.decoding]
         coming = [flight for flight in self._active if not flight.decoding]
-        queries: dict[Node, list[tuple[int, int]]] = {}
-        for flight in decoding:
-            begin, end = work.pass_.add(flight.todo, flight.start + flight.length)
-            work.pass_.places.append(flight.place)
-            work.pass_.lengths.append(flight.length + 1)
-            work.keep.append(begin)
-            work.rows.append(flight)
-            for node in flight.above():
-                queries.setdefault(node, []).append((begin, end))
-        room, fresh = self._prefill, set[Node]()
+        for flight in sorted(decoding, key=lambda flight: flight.place):
+            plan.decode(flight)
         for flight in coming:
-            room = self._plan_prompt(work, flight, room, fresh, queries)
-            if not room:
-                break
-        for node, ranges in queries.items():
-            work.pass_.groups.append(Group(held(node), node.start, len(node.tokens), ranges))
-        if decoding:
-            self._cache.reach(max(work.pass_.lengths))
-        work.pass_.finish()
-        return work
-
-    def _plan_prompt(
-        self,
-        work: _Work,
-        flight: Flight,
-        room: int,
-        fresh: set[Node],
-        queries: dict[Node, list[tuple[int, int]]],
-    ) -> int:
-        """Add what a newcomer needs next, at most `room` tokens; the room that is left."""
-        copies = flight.to_copy()
-        for node in (*flight.above(), *copies):
-            count = min(room, len(node.tokens) - node.done)
-            if count:
-                begin, end = work.pass_.add(
-                    node.tokens[node.done : node.done + count], node.start + node.done
-                )
-                work.pass_.spans.append(
-                    Span(begin, end, node.done, store_of(node, self._model.attention.shapes))
-                )
-                for above in node.path()[:-1]:
-                    queries.setdefault(above, []).append((begin, end))
-                fresh.add(node)
-                node.done += count
-                room -= count
-            if not node.complete:
-                return room
-        if not fresh.isdisjoint(copies):  # they are there to copy when the pass is over
-            return room
-        for node in copies:
-            self._cache.reach(flight.length + len(node.tokens))
-            self._cache.copy_shared(flight.place, flight.length, store_of(node, self._model.attention.shapes))
-            flight.computed(len(node.tokens))
-        count = min(room, len(flight.todo))
-        if count:
-            begin, end = work.pass_.add(flight.todo[:count], flight.start + flight.length)
-            self._cache.reach(flight.length + count)
-            work.pass_.spans.append(Span(begin, end, flight.length, place=flight.place))
-            work.tails.append((flight, count))
-            for node in flight.above():
-                queries.setdefault(node, []).append((begin, end))
-            if count == len(flight.todo):
-                work.keep.append(end - 1)
-                work.rows.append(flight)
-        return room - count
+            if plan.room:
+                plan.prompt(flight)
+        return plan.finish()
 
     def _retreat(self) -> list[Finished]:
         """Memory ran out: every row goes back to wait, and half as many come again."""
         rows, self._active = self._active, []
         ended = []
-        if len(rows) == 1:
-            ended.append(rows[0].finished("error", "memory ran out with this row alone in flight"))
-            self._tree.remove(rows.pop().leaf)
-        self._most = max(1, len(rows) // 2)
+        if len(rows) == 1 or self._limit == 1:
+            alone = rows.pop() if rows else self._waiting.popleft()
+            ended.append(alone.finished("error", "memory ran out with this row alone in flight"))
+            self._tree.remove(alone.leaf)
+        self._most = max(1, (len(rows) or self._limit) // 2)
         self._prefill = max(64, self._prefill // 2)
         for flight in reversed(rows):
             flight.land()
