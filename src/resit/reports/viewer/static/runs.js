@@ -102,10 +102,10 @@ function drawn(row, place) {
     { class: place === state.current ? "current" : null, "data-key": key(row) },
     element("td", { class: "tick" }, openable ? box : null),
     element("td", { class: "name" }, name, row.problem ? element("span", { class: "problem" }, row.problem) : null),
-    element("td", {}, ...breakable(row.task)),
-    element("td", {}, ...breakable(row.model)),
+    element("td", { class: "task" }, ...breakable(row.task)),
+    element("td", { class: "model" }, ...breakable(row.model)),
     element("td", { class: "number score scored" }, percent(row.score)),
-    element("td", { class: "number" }, row.low === null ? "" : `${(100 * row.low).toFixed(1)}–${(100 * row.high).toFixed(1)}`),
+    element("td", { class: "number interval" }, row.low === null ? "" : `${(100 * row.low).toFixed(1)}–${(100 * row.high).toFixed(1)}`),
     element("td", {}, ...breakable(row.rule)),
     samples(row),
     element("td", { class: "signs" }, ...signs(row)),
@@ -123,7 +123,7 @@ function samples(row) {
   const done = row.samples + row.errored;
   const partial = row.planned > done;
   const bar = partial ? element("progress", { max: row.planned, value: done, "aria-label": "samples done" }) : null;
-  return element("td", { class: "number" }, partial ? `${done} / ${row.planned}` : `${done}`, bar);
+  return element("td", { class: "number count" }, partial ? `${done} / ${row.planned}` : `${done}`, bar);
 }
 
 function signs(row) {
