@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,10 +20,12 @@ from resit.runs.execute import run as execute
 from resit.runs.folder import RunFolder
 from resit.runs.plan import Plan, Settings, make_plan
 from resit.runs.progress import ConsoleObserver
-from resit.runs.ray_executor import Cluster, ray_fleet, recipe_of
 from resit.runs.shards import Shard
 from resit.stats import wilson_interval
 from resit.tasks import Selection, select
+
+if TYPE_CHECKING:  # nobody waits for it who has no cluster
+    from resit.runs.ray_executor import Cluster
 
 RUNS = Path("runs")
 
@@ -69,6 +71,8 @@ def launch(wanted: Launch) -> dict[str, Any]:
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
     model = create(wanted.model, args, setup)
     if wanted.cluster is not None:
+        from resit.runs.ray_executor import ray_fleet, recipe_of
+
         model = ray_fleet(model, recipe_of(wanted.model, args, setup), wanted.cluster, setup)
     job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer, wanted.shard)
     outcome, results = perform(job)

@@ -96,8 +96,6 @@ def refuse_others(context: typer.Context, why: str, hint: str, *allowed: str) ->
 
 def cluster(executor: str, address: str, workers: int | None, resources: Mapping[str, Any]) -> Cluster | None:
     """Where Ray's workers run and what each takes; None for `local`. Raises UsageError."""
-    from resit.runs.ray_executor import Cluster
-
     if executor not in ("local", "ray"):
         raise UsageError(f"--executor: expected local or ray, found {executor!r}")
     if executor == "local":
@@ -113,4 +111,6 @@ def cluster(executor: str, address: str, workers: int | None, resources: Mapping
             raise UsageError(f"--resources: {name}: expected a number from 0 up, found {amount!r}")
         if amount > 1 and amount % 1:
             raise UsageError(f"--resources: {name}: Ray divides nothing above 1, found {amount!r}")
+    from resit.runs.ray_executor import Cluster
+
     return Cluster(address, workers, dict(resources))
