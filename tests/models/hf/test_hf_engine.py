@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -49,6 +50,7 @@ def run(engine: Engine, rows: list[Row]) -> dict[Any, Finished]:
         engine.close()
 
 
+@cache
 def greedy(model: Any, prompt: tuple[int, ...], tokens: int) -> tuple[int, ...]:
     """What transformers' own `generate` says."""
     import torch

@@ -100,10 +100,15 @@ def _without_unlikely(logits: Tensor, min_p: float | None) -> Tensor:
 
 
 def _drawn(logits: Tensor, numbers: Tensor) -> list[int]:
-    """The token in whose share of the probability each number falls, tokens in their own order."""
+    """The token in whose share of the probability each number falls, tokens in their own order.
+
+    Overwrites `logits`.
+    """
     rows, vocabulary = logits.shape
-    weights = (logits - logits.amax(-1, keepdim=True)).exp_()
-    padded = torch.nn.functional.pad(weights, (0, -vocabulary % _BLOCK)).view(rows, -1, _BLOCK)
+    weights = logits.sub_(logits.amax(-1, keepdim=True)).exp_()
+    if vocabulary % _BLOCK:
+        weights = torch.nn.functional.pad(weights, (0, -vocabulary % _BLOCK))
+    padded = weights.view(rows, -1, _BLOCK)
     blocks = padded.sum(-1, dtype=numbers.dtype).cumsum(-1)
     block = _place(blocks, numbers * blocks[:, -1])
     before = blocks.gather(1, (block - 1).clamp(min=0)).where(block > 0, 0.0)
@@ -135,7 +140,7 @@ def _drawn_from_likeliest(logits: Tensor, sampling: Sampling, numbers: Tensor) -
         values, ids = some.topk(width, -1)
         within = values if sampling.top_k else some  # top-k comes first: what it removes has no probability
         exact = numbers.dtype
-        shares = (values.to(exact) - within.to(exact).logsumexp(-1, keepdim=True)).exp_()
+        shares = (values - within.logsumexp(-1, keepdim=True)).to(exact).exp_()
         cumulated = shares.cumsum(-1)
         enough = torch.full_like(left, width == vocabulary or bool(sampling.top_k), dtype=torch.bool)
         enough |= cumulated[:, -1] >= top_p
