@@ -109,11 +109,13 @@ def ask(name: str, root: str, asked: argparse.Namespace) -> None:
     """One examination and one run of each endpoint."""
     resit = [sys.executable, "-m", "resit"]
     for endpoint in ("completions", "chat"):
-        model = ["--model", f"openai-{endpoint}", "--model-args", f"base_url={root}"]
+        model = ["--model", f"openai-{endpoint}", "--model-args", f"base_url={root},server_name={name}"]
         out = asked.output / f"{name}-{endpoint}"
-        with out.with_suffix(out.suffix + ".json").open("wb") as findings:
+        findings = out.with_suffix(out.suffix + ".json")
+        if not findings.exists():  # the command again goes on where it was stopped
             doctor = [*resit, "doctor", *model, "--concurrency", "1,4", "--json"]
-            subprocess.run(doctor, stdout=findings, check=True)
+            found = subprocess.run(doctor, stdout=subprocess.PIPE, check=True).stdout
+            findings.write_bytes(found)
         chat = ["--apply-chat-template"] if endpoint == "chat" else []
         limit = asked.chat_limit if chat else asked.limit
         began = time.monotonic()
@@ -143,6 +145,7 @@ def main() -> None:
     if asked.serve_llama:
         serve_llama(asked.serve_llama, asked.port)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # the server goes too
     asked.output.mkdir(parents=True, exist_ok=True)
     for name in asked.only.split(","):
         with running(commands(asked)[name], asked.output / f"{name}.log") as root:
