@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,29 @@ def test_an_index_can_be_read_in_parts(tmp_path: Path) -> None:
     assert len(parts) >= 4
     assert [part.samples for part in parts] == sorted(part.samples for part in parts)
     assert parts[0].samples < parts[-1].samples == 100
+
+
+def test_who_waits_for_an_index_has_it_while_another_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "BLOCK", 4096)
+    samples = [generation(n, 0, "x" * 4000) for n in range(400)]
+    (tmp_path / "generations.jsonl").write_bytes(b"".join(jsonl.encode(to_line(s)) + b"\n" for s in samples))
+    index = index_of(tmp_path)
+    read_on = index._read_on
+
+    def slowly() -> bool:
+        time.sleep(0.01)
+        return read_on()
+
+    monkeypatch.setattr(index, "_read_on", slowly)
+    reader = threading.Thread(target=lambda: index.refresh(behind=True))
+    reader.start()
+    looks = 0
+    while index.refresh(0).read < 1:
+        looks += 1
+    reader.join()
+    assert looks > 20
 
 
 @pytest.mark.parametrize("same_length", [True, False])

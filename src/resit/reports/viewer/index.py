@@ -26,6 +26,7 @@ Array: TypeAlias = NDArray[Any]
 Seen: TypeAlias = Literal["same", "anew", "absent"]
 
 PROMPTS, JOURNAL, SCORES = "prompts.jsonl", "generations.jsonl", "scores.jsonl"
+_TURN_SECONDS = 0.002
 _PROBLEMS = 20
 """Problems that are kept; of the rest only the number."""
 
@@ -105,8 +106,10 @@ class RunIndex:
         self._passed_over = 0
         self._epoch += 1
 
-    def refresh(self, seconds: float = float("inf")) -> Snapshot:
+    def refresh(self, seconds: float = float("inf"), *, behind: bool = False) -> Snapshot:
         """Look at the files again and read on for about so long; the index as it then is.
+
+        `behind` others: who waits for the index has it after the next block.
 
         Raises FileNotFoundError when the run has neither journal nor scores (any more), Refused when one of
         its files may not be opened.
@@ -115,7 +118,8 @@ class RunIndex:
         with self._lock:
             self._look_again()
         while self._read_block() and time.monotonic() < until:
-            pass  # others who wait for the index have their turn after each block
+            if behind:
+                time.sleep(_TURN_SECONDS)  # a lock that is taken again at once is not had by others
         with self._lock:
             return self._snapshot()
 

@@ -55,13 +55,13 @@ class OpenRun:
         """Nothing is read yet."""
         self.index = RunIndex(self.found.files)
 
-    def sides(self, seconds: float = float("inf")) -> Sides:
-        """The run's questions, counted, after reading on for about so long.
+    def sides(self, seconds: float = float("inf"), *, behind: bool = False) -> Sides:
+        """The run's questions, counted, after reading on for about so long; see `RunIndex.refresh`.
 
         Raises UsageError, saying why, where the run cannot be read (any more).
         """
         try:
-            taken = self.index.refresh(seconds)
+            taken = self.index.refresh(seconds, behind=behind)
         except FileNotFoundError:
             raise UsageError(f"{self.found.name} holds no samples (any more)") from None
         except Refused as error:
@@ -135,7 +135,7 @@ class OpenRun:
         """Lot by lot, until none is owed or nobody looks any more."""
         try:
             while not self.grading_problem and time.monotonic() - self._asked < PATIENCE:
-                taken = self.sides(READ_SECONDS).snapshot
+                taken = self.sides(READ_SECONDS, behind=True).snapshot
                 owed = np.nonzero(~taken.scored & ~taken.errored & (taken.place >= 0))[0]
                 if taken.read == 1 and not (len(owed) and self._grade(taken, owed, workshop, rules_of)):
                     return

@@ -16,6 +16,7 @@ from resit.reports.comparison import compare_scores
 from resit.reports.comparison_table import comparison_lines
 from resit.reports.gap_table import gap_lines
 from resit.reports.gaps import gap_of_scores
+from resit.reports.page.data import PromptText
 from resit.reports.page.html import summary_part
 from resit.reports.page.summary import Pair
 from resit.reports.results import score_interval
@@ -23,7 +24,7 @@ from resit.reports.viewer import asking
 from resit.reports.viewer.asking import Query
 from resit.reports.viewer.catalogue import Found
 from resit.reports.viewer.finding import Hunts
-from resit.reports.viewer.making import RulesOf
+from resit.reports.viewer.making import Lines, RulesOf, show_lines
 from resit.reports.viewer.open_runs import OpenRuns
 from resit.reports.viewer.pages import NOTHING, ChartLibrary, report_page
 from resit.reports.viewer.provisional import provisional_results
@@ -67,7 +68,8 @@ class Viewer:
     def _warm_up(self) -> None:
         score_interval((0.0, 0.5), single=False)  # loads what computes intervals
         with contextlib.suppress(ResitError):
-            self._showing_workshop.call(score_interval, (1.0,), True, seconds=60.0)
+            nothing = Lines(b"", (), ()), PromptText(shared="", lead="", own="")
+            self._showing_workshop.call(show_lines, None, {}, *nothing, seconds=60.0)
         report_page(NOTHING)
         self.library.make()
 
