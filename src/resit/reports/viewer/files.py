@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,17 @@ UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0)
 PLAIN = os.O_RDONLY | UNFOLLOWED | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 BY_FOLDER = os.open in os.supports_dir_fd
 """Whether a file can be opened below an opened folder, so that no path is resolved twice."""
+
+
+_POSITION = threading.Lock()
+
+
+def _read_at(descriptor: int, length: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, offset)
+    with _POSITION:  # Windows has no call that reads from a place
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, length)
 
 
 class Refused(ResitError):
@@ -35,9 +47,9 @@ class OpenFile:
 
     def read(self, offset: int, length: int) -> bytes:
         """At most `length` bytes from `offset` on; fewer only where the file ends."""
-        block = os.pread(self._descriptor, length, offset)
+        block = _read_at(self._descriptor, length, offset)
         while 0 < len(block) < length:
-            more = os.pread(self._descriptor, length - len(block), offset + len(block))
+            more = _read_at(self._descriptor, length - len(block), offset + len(block))
             if not more:
                 break
             block += more
