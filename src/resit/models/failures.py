@@ -113,12 +113,13 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _PROMPT_TOKENS = (
-    r"\((\d+) tokens\)", r"(\d+) in the (?:messages|prompt)", r"requested (?:about )?(\d+)",
-    r"(?:prompt|input|messages?)[^.\d]{0,60}?(\d+)(?: input)? tokens", r"resulted in (\d+)",
+    r"\((\d+) tokens\)", r"(\d+) in the (?:messages|prompt)", r"\(length (\d+)\)",
+    r"(?:prompt|input|messages?|request|passed)[^.\d]{0,60}?\b(\d+)(?: input)? tokens", r"resulted in (\d+)",
+    r"requested (?:about )?(\d+)\b(?! output)",
 )  # fmt: skip
 _CONTEXT_TOKENS = (
     r"(?:maximum )?context (?:length|size|window)[^.\d]{0,40}(\d+)",
-    r"limit (?:is |of )?(\d+)", r"maximum (?:of )?(\d+)",
+    r"maximum model length of (\d+)", r"limit (?:is |of )?(\d+)", r"maximum (?:of )?(\d+)",
 )  # fmt: skip
 
 
@@ -137,11 +138,14 @@ def overflow(body: Any) -> str | None:
     words = own_words(error)
     if not {str(error.get("type")), str(error.get("code"))} & _OVERFLOW_TYPES and not _OVERFLOW.search(words):
         return None
-    prompt = error.get("n_prompt_tokens") or _first(_PROMPT_TOKENS, words)
     context = error.get("n_ctx") or _first(_CONTEXT_TOKENS, words)
+    if context and (characters := re.search(r"contains (\d+) characters", words)):  # vLLM, when far too long
+        return f"prompt too long: {characters[1]} characters, the context has {context} tokens"
+    prompt = error.get("n_prompt_tokens") or _first(_PROMPT_TOKENS, words)
     if prompt is None and context is None:
         return f"prompt too long: {words}"
-    return f"prompt too long: {prompt or '?'} tokens, the context has {context or '?'}"
+    least = "at least " if f"at least {prompt}" in words else ""
+    return f"prompt too long: {least}{prompt or '?'} tokens, the context has {context or '?'}"
 
 
 _ACCESS = {301, 302, 303, 307, 308, 401, 403, 404, 405, 407}
