@@ -31,14 +31,15 @@ OPENAI = (
         ("This model's maximum context length is 512 tokens. However, you requested 4 output tokens and your "
          "prompt contains at least 509 input tokens, for a total of at least 513 tokens.",
          "at least 509 tokens, the context has 512"),
-        ("This model's maximum context length is 512 tokens. However, your prompt contains at least 513 input "
-         "tokens, which exceeds this limit even without any output tokens.",
+        ("This model's maximum context length is 512 tokens. However, your prompt contains at least 513 "
+         "input tokens, which exceeds this limit even without any output tokens.",
          "at least 513 tokens, the context has 512"),
         ("This model's maximum context length is 512 tokens. However, your prompt contains 99999 characters "
          "(more than 65408 characters, which is the upper bound for 511 input tokens).",
          "99999 characters, the context has 512 tokens"),
         ("You passed 901 input tokens and requested 4 output tokens. However, the model's context length is "
-         "only 512 tokens, resulting in a maximum input length of 508 tokens.",
+         "only 512 tokens, resulting in a maximum input length of 508 tokens. Please reduce the length of the "
+         "input prompt.",
          "901 tokens, the context has 512"),
         ("The decoder prompt (length 901) is longer than the maximum model length of 512.",
          "901 tokens, the context has 512"),
