@@ -38,8 +38,8 @@ OPENAI = (
          "(more than 65408 characters, which is the upper bound for 511 input tokens).",
          "99999 characters, the context has 512 tokens"),
         ("You passed 901 input tokens and requested 4 output tokens. However, the model's context length is "
-         "only 512 tokens, resulting in a maximum input length of 508 tokens. Please reduce the length of the "
-         "input prompt.",
+         "only 512 tokens, resulting in a maximum input length of 508 tokens. Please reduce the length of "
+         "the input prompt.",
          "901 tokens, the context has 512"),
         ("The decoder prompt (length 901) is longer than the maximum model length of 512.",
          "901 tokens, the context has 512"),
