@@ -275,20 +275,15 @@ def test_a_model_that_vllm_cannot_load_is_one_error(tmp_path: Path, checkpoint: 
 
 def test_an_engine_that_dies_stops_the_run_after_what_is_finished(model: VllmModel, ask: Ask) -> None:
     """The last test with this engine: it kills it."""
-    before = psutil.Process().children(recursive=True)
-    assert any("EngineCore" in child.name() or "EngineCore" in " ".join(child.cmdline()) for child in before)
+    engine = model._engine().driver.watched.processes
+    family = [psutil.Process(p.pid) for p in engine]
+    family += [child for process in family for child in process.children(recursive=True)]
+    assert family
     stream = model.generate(ask(question(n), n, max_tokens=300 if n else 1) for n in range(12))
     assert next(stream).error is None
-    before[0].kill()
+    engine[0].kill()
     with pytest.raises(ResitError, match="engine has stopped"):
         list(stream)
     model.close()
-    _, alive = psutil.wait_procs([child for child in before if "tracker" not in " ".join(_words(child))], 30)
+    _, alive = psutil.wait_procs(family, 30)
     assert not alive
-
-
-def _words(process: psutil.Process) -> list[str]:
-    try:
-        return list(process.cmdline())
-    except psutil.Error:
-        return []

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import importlib.util
 import json
+import multiprocessing
 import os
 import signal
 import threading
@@ -22,6 +23,9 @@ from resit.errors import AssetError, ResitError, UsageError
 
 AHEAD = 2
 """Requests in the engine for each that it decodes at once: a finished one is replaced at its next step."""
+
+WATCH_SECONDS = 2.0
+"""A silent engine is looked after this often."""
 
 _DIED = "what is finished is kept; --debug shows vLLM's own log"
 
@@ -137,11 +141,34 @@ class Done:
     seconds: float = 0.0
 
 
+class _Watched:
+    """The processes that an engine has started.
+
+    vLLM notices when the system kills one (memory is short), but who waits for its answer waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self._others = set(multiprocessing.active_children())
+        self.processes: list[Any] = []
+
+    def started(self) -> None:
+        """Everything started since this was made is the engine's."""
+        self.processes = [p for p in multiprocessing.active_children() if p not in self._others]
+
+    def check(self) -> None:
+        """Raise RuntimeError if one has ended."""
+        ended = [process for process in self.processes if not process.is_alive()]
+        if ended:
+            raise RuntimeError(f"its process has ended with status {ended[0].exitcode}; was memory short?")
+
+
 class _One:
     """One copy of the model: vLLM's synchronous engine, whose steps the caller's thread takes."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        self.watched = _Watched()
         self.llm = _vllm().LLM(**options)
+        self.watched.started()
         self._engine = self.llm.llm_engine
         self.config = self._engine.vllm_config
 
@@ -151,6 +178,13 @@ class _One:
 
     def outputs(self) -> list[Any]:
         """What has ended since the last call; waits for the engine's next step."""
+        queue = getattr(self._engine.engine_core, "outputs_queue", None)
+        while queue is not None and not queue.queue:  # else `step` would wait there, also for the dead
+            with queue.not_empty:
+                if not queue.queue:
+                    queue.not_empty.wait(WATCH_SECONDS)
+            if not queue.queue:
+                self.watched.check()
         return [output for output in self._engine.step() if output.finished]
 
     def abort(self, names: list[str]) -> None:
@@ -167,9 +201,11 @@ class _Copies:
     """Several copies (`data_parallel_size`): vLLM's asynchronous engine, which shares the requests out."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        self.watched = _Watched()
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._engine = self._loop.run_until_complete(self._start(options))
+        self.watched.started()
         self.config = self._engine.vllm_config
 
     @staticmethod
@@ -191,8 +227,12 @@ class _Copies:
 
     def outputs(self) -> list[Any]:
         """What has ended since the last call; waits until something has."""
-        waiting = asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-        done, self._tasks = self._loop.run_until_complete(waiting)
+        done: set[asyncio.Task[Any]] = set()
+        while not done:
+            first = asyncio.wait(self._tasks, timeout=WATCH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            done, self._tasks = self._loop.run_until_complete(first)
+            if not done:
+                self.watched.check()
         return [task.result() for task in done]
 
     def abort(self, names: list[str]) -> None:
