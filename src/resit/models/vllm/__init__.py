@@ -41,7 +41,9 @@ class Arguments(BaseModel):
     tensor_parallel_size: int = Field(1, gt=0, description="GPUs that one copy of the model is split over")
     data_parallel_size: int = Field(1, gt=0, description="copies of the model")
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description=f"share of the GPU {_VLLM}")
-    enable_prefix_caching: bool = Field(True, description="false evaluates every prompt in full")
+    enable_prefix_caching: bool | None = Field(
+        None, description="false evaluates every prompt in full (default: wherever the model allows)"
+    )
     enforce_eager: bool = Field(False, description="start sooner, decode slower: no compiled graphs")
     max_num_seqs: int | None = Field(None, gt=0, description=f"samples decoded together {_VLLM}")
     lora_local_path: str | None = Field(None, description="a LoRA adapter in PEFT's format: a folder")
