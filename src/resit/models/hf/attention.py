@@ -212,12 +212,18 @@ def _over_rows(
 
 def _over_span(query: Tensor, keys: Tensor, values: Tensor, rule: Rule, span: Span) -> Part:
     """A run of new tokens over itself and what its row or node has before it."""
-    upto = span.offset + span.count
-    mask: Tensor | str = "causal"
-    if span.offset or (rule.window is not None and rule.window < upto):
-        positions = torch.arange(span.offset, upto, device=query.device)
-        mask = window_mask(positions, 0, upto, rule.window)
-    return attend(query.contiguous(), keys[:, :upto], values[:, :upto], rule, mask)
+    query, before, upto = query.contiguous(), span.offset, span.offset + span.count
+    if rule.window is not None and rule.window < upto:
+        positions = torch.arange(before, upto, device=query.device)
+        return attend(
+            query, keys[:, :upto], values[:, :upto], rule, window_mask(positions, 0, upto, rule.window)
+        )
+    out, log = attend(query, keys[:, before:upto], values[:, before:upto], rule, "causal")
+    if before:
+        wide = torch.promote_types(out.dtype, torch.float32)
+        out, log = out.to(wide), log.to(wide)
+        _merge(out, log, attend(query, keys[:, :before], values[:, :before], rule, None))
+    return out, log
 
 
 def _merge_shared(
@@ -227,11 +233,17 @@ def _merge_shared(
     which = group.on(query.device)
     store: SharedStore = group.store
     mask = pass_.shared_mask(group, rule.window, query.device)
-    part, part_log = attend(query[which].contiguous(), store.keys[layer], store.values[layer], rule, mask)
-    some, before = out[which], log[which]
-    total = torch.logaddexp(before, part_log.to(log.dtype))
-    some.mul_(before.sub(total).exp_()[..., None])
-    some.addcmul_(part.to(out.dtype), part_log.sub(total).exp_()[..., None])
-    log[which] = total
+    part = attend(query[which].contiguous(), store.keys[layer], store.values[layer], rule, mask)
+    some, some_log = out[which], log[which]
+    _merge(some, some_log, part)
     if isinstance(which, Tensor):  # a slice is a view, and has been written
-        out[which] = some
+        out[which], log[which] = some, some_log
+
+
+def _merge(out: Tensor, log: Tensor, part: Part) -> None:
+    """Bring more keys into outputs over others, in place."""
+    part_out, part_log = part
+    total = torch.logaddexp(log, part_log.to(log.dtype))
+    out.mul_(log.sub_(total).exp_()[..., None])
+    out.addcmul_(part_out.to(out.dtype), part_log.sub(total).exp_()[..., None])
+    log.copy_(total)
