@@ -21,6 +21,7 @@ from resit.cli.view import recorded_rules
 from resit.records import Document, Generation, Question
 from resit.reports.viewer.access import Access
 from resit.reports.viewer.viewer import Viewer
+from resit.reports.viewer.workshop import Workshop
 from resit.runs.folder import RunFolder, question_to
 from resit.runs.journal import to_line
 from resit.runs.rules import rules_from
@@ -132,8 +133,29 @@ SECOND = [["#### 0"], ["#### 2"], ["#### 4"], ["#### 6"], ["#### 9"], ["#### 11"
 """Right by both rules: 0 to 3."""
 
 
+class SharedWorkshop(Workshop):
+    """One process for all tests, for starting one takes longer than a test."""
+
+    def close(self) -> None:
+        """Not when one of the viewers closes."""
+
+
+@pytest.fixture(scope="session")
+def workshop() -> Iterator[Workshop]:
+    shared = SharedWorkshop()
+    yield shared
+    Workshop.close(shared)
+
+
+def light(viewer: Viewer, workshop: Workshop) -> Viewer:
+    """The viewer without what it makes ready at its start."""
+    viewer._showing_workshop = viewer._grading_workshop = workshop
+    viewer._warm_up = lambda: None  # type: ignore[method-assign]
+    return viewer
+
+
 @pytest.fixture
-def client_of(tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def client_of(tmp_path: Path, workshop: Workshop) -> Iterator[Callable[..., Any]]:
     """A client of the viewer over a folder, by default the one that `run_folder` writes into."""
     testclient = pytest.importorskip("starlette.testclient", reason="needs `pip install 'resit[report]'`")
     from resit.reports.viewer.app import make_app
@@ -141,8 +163,7 @@ def client_of(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     opened = []
 
     def client(root: Path | None = None, access: Access | None = None) -> Any:
-        viewer = Viewer(root or tmp_path / "runs", recorded_rules, [("fruit", "veg")])
-        viewer._warm_up = lambda: None  # type: ignore[method-assign]  # the tests need no charts' library
+        viewer = light(Viewer(root or tmp_path / "runs", recorded_rules, [("fruit", "veg")]), workshop)
         made = testclient.TestClient(make_app(viewer, access or Access()), base_url="http://localhost")
         made.__enter__()
         opened.append(made)
@@ -213,7 +234,7 @@ def library() -> Any:
 
 
 @pytest.fixture
-def served_here(library: Any) -> Iterator[Callable[..., str]]:
+def served_here(library: Any, workshop: Workshop) -> Iterator[Callable[..., str]]:
     """Serve a folder from a thread of this process; the address without a slash at its end."""
     uvicorn = pytest.importorskip("uvicorn", reason="needs `pip install 'resit[report]'`")
     from resit.reports.viewer.app import make_app
@@ -221,9 +242,8 @@ def served_here(library: Any) -> Iterator[Callable[..., str]]:
     running = []
 
     def serve(root: Path) -> str:
-        viewer = Viewer(root, recorded_rules, [("fruit", "veg")])
+        viewer = light(Viewer(root, recorded_rules, [("fruit", "veg")]), workshop)
         viewer.library = library
-        viewer._warm_up = lambda: None  # type: ignore[method-assign]
         listening = socket.create_server(("127.0.0.1", 0))
         app = make_app(viewer, Access(), lambda: server.should_exit)
         config = uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=5)
