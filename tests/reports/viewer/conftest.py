@@ -260,7 +260,7 @@ def served_here(library: Any, workshop: Workshop) -> Iterator[Callable[..., str]
         listening.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: while it is open, no other test of the process can use asyncio
 def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs `pip install 'resit[test]'`")
     if not CHROMIUM.exists():

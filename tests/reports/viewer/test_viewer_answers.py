@@ -351,6 +351,35 @@ def test_what_is_broken_is_shown_and_breaks_nothing(
     assert asking.listed(ids["whole"]) == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("how", "state", "problem"),
+    [
+        ("run.json is no JSON", "unreadable", "run.json is damaged: "),
+        ("run.json is gone", "unreadable", "it has no run.json, so nobody can say what was asked"),
+        ("results.json is no JSON", "unreadable", "results.json is damaged: "),
+        ("results.json has odd parts", "unreadable", "results.json is not what was expected: "),
+        (
+            "results.json leads elsewhere",
+            "unreadable",
+            "results.json cannot be opened: it is a symbolic link",
+        ),
+        ("results.json is gone", "not scored", ""),
+        ("scores.jsonl is garbage", "complete", ""),
+    ],
+)
+def test_the_table_says_what_is_wrong_and_opens_what_can_be_read(
+    client_of: Callable[..., Any], run_folder: Callable[..., Path], how: str, state: str, problem: str
+) -> None:
+    BROKEN[how](run_folder("broken", FIRST))
+    asking = client_of()
+    run = asking.ids()["broken"]
+    (row,) = asking.json("runs")["rows"]
+    assert (row["state"], row["closed"]) == (state, False)
+    assert row["problem"].startswith(problem)
+    assert bool(row["problem"]) == bool(problem)
+    assert asking.listed(run, rule="robust") == [0, 1, 2, 3, 4, 5]
+
+
 def test_links_and_loops_are_named_and_not_followed(
     client_of: Callable[..., Any], run_folder: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -53,24 +53,38 @@ class RunLine:
 
 
 def read_line(files: RunFiles) -> RunLine:
-    """A run's line from `run.json` and `results.json`; a run that cannot be read has its problem."""
-    try:
-        record = _object(files, "run.json")
-        results = _object(files, "results.json")
-    except Refused as error:
-        return RunLine(state="unreadable", problem=str(error))
-    try:
-        tasks = tuple(lines_of(results or {}, record))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        return RunLine(state="unreadable", problem=f"results.json is not what was expected: {error!r}")
+    """A run's line from `run.json` and `results.json`, with what is wrong with them.
+
+    A run of which only the samples can be read can still be opened: its tasks are then those of `run.json`.
+    """
+    record, problem = _read(files, "run.json")
+    results, damage = _read(files, "results.json")
+    if not damage:
+        try:
+            tasks = tuple(lines_of(results or {}, record))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            damage = f"results.json is not what was expected: {error!r}"
+    if damage:
+        tasks = tuple(lines_of({}, record))
+    if record is None and not problem:
+        problem = "it has no run.json, so nobody can say what was asked"
+    known = record or {}
     return RunLine(
-        model=str((_mapping((record or {}).get("model")).get("name")) or _model_in(results) or ""),
-        created=str((record or {}).get("created") or ""),
-        digest=str((record or {}).get("digest") or ""),
-        state=_state(files, results, tasks),
-        problem="" if record is not None else "it has no run.json, so nobody can say what was asked",
+        model=str(_mapping(known.get("model")).get("name") or _model_in(results) or ""),
+        created=str(known.get("created") or ""),
+        digest=str(known.get("digest") or ""),
+        state="unreadable" if damage or (record is None and problem) else _state(files, results, tasks),
+        problem="; ".join(filter(None, (problem, damage))),
         tasks=tasks,
     )
+
+
+def _read(files: RunFiles, name: str) -> tuple[dict[str, Any] | None, str]:
+    """A file's object, None where there is none, and what is wrong with it."""
+    try:
+        return _object(files, name), ""
+    except Refused as error:
+        return None, str(error)
 
 
 def _object(files: RunFiles, name: str) -> dict[str, Any] | None:

@@ -13,6 +13,8 @@ from resit.reports.viewer.catalogue import Found, find_runs, readable
 from resit.reports.viewer.run_line import RunLine, Stamp, TaskLine, read_line, stamp
 
 LOOK_AGAIN_SECONDS = 2.0
+_REST = 9
+"""A look around that takes long is followed by a rest of so many times as long."""
 
 Sort: TypeAlias = Literal["name", "model", "task", "score", "samples", "created", "state"]
 
@@ -85,7 +87,7 @@ class RunsTable:
             self._wanted.clear()
             self._look()
             self.looking = False
-            time.sleep(max(LOOK_AGAIN_SECONDS, 4 * (time.monotonic() - began)))
+            time.sleep(max(LOOK_AGAIN_SECONDS, _REST * (time.monotonic() - began)))
 
     def _look(self) -> None:
         found: dict[str, Found] = {}
@@ -156,7 +158,8 @@ class RunsTable:
         run = place.run
         line = self.line(run)
         task = next((own for own in line.tasks if own.task == place.task.task), place.task)
-        whole = {"id": run.id, "name": run.name, **asdict(line), **asdict(task)}
+        about = {"id": run.id, "name": run.name, "closed": bool(run.problem)}
+        whole = {**about, **asdict(line), **asdict(task)}
         del whole["tasks"]
         return whole
 

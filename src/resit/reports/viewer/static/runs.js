@@ -95,7 +95,7 @@ function drawn(row, place) {
   const label = `${row.name} ${row.task}`;
   const box = element("input", { type: "checkbox", "aria-label": `Tick ${label}`, onchange: () => tick(row) });
   box.checked = ticked;
-  const openable = row.state !== "unreadable" || row.task;
+  const openable = !row.closed;
   const name = element(openable ? "a" : "span", { href: openable ? address([row]) : null }, ...breakable(row.name));
   const made = element(
     "tr",
