@@ -127,8 +127,9 @@ def second_run(run_of: Callable[..., Path]) -> Path:
     return run_of("second", SECOND)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: while it is open, no other test of the process can use asyncio
 def chromium() -> Iterator[Any]:
+    """A browser; skips where there is none."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs `pip install 'resit[test]'`")
     if not CHROMIUM.exists():
         pytest.skip(f"the page's tests need a browser at {CHROMIUM}: `make test` installs it")
