@@ -108,13 +108,20 @@ class Outages:
             silence = time.monotonic() - max(began, self._drain.last_answer or began)
             if self._replicas.none_up() and silence > self._longest():
                 words = self.words(replica, failure)
-                self._drain.stop(ResitError(f"the server does not answer any more: {words}", KEPT))
+                self._drain.stop(self._gone_for_good(words))
                 return
         if await self._is_another(replica):
             return
         replica.back()
         self._notify(f"{replica.server.place} answers again")
         self._drain.pump()
+
+    def _gone_for_good(self, words: str) -> ResitError:
+        if self._drain.last_answer is not None:
+            return ResitError(f"the server does not answer any more: {words}", KEPT)
+        return ResitError(
+            f"the server does not answer: {words}", "is the server running, and base_url its address?"
+        )
 
     async def _is_another(self, replica: Replica) -> bool:
         """Whether a server came back with another model than it had; it is then asked no more."""
