@@ -1,4 +1,4 @@
-"""The whole of GSM8K in one file: its weight, and how soon it can be used."""
+"""The whole of GSM8K in one file: its weight, and that it works; benchmarks/report_page.py times it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,8 +25,6 @@ pytestmark = pytest.mark.slow
 
 MAIL = 4_000_000
 """Bytes that a file of 1319 samples may have."""
-SOON = 1500.0
-"""Milliseconds until such a file can be used."""
 
 
 @pytest.fixture
@@ -49,28 +46,15 @@ def whole(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path / "run"
 
 
-def test_1319_samples_fit_into_a_mail_and_open_at_once(
-    opened: Callable, report_of: Callable[..., Path], whole: Path
-) -> None:
+def test_1319_samples_fit_into_a_mail(opened: Callable, report_of: Callable[..., Path], whole: Path) -> None:
     page = opened(whole)
     assert page.file.stat().st_size <= MAIL
     assert "This file holds" not in page.words("footer")[0]
-    times = [_milliseconds(page.page)]
-    while min(times) > SOON and len(times) < 4:  # a busy machine is given other tries
-        page.page.reload()
-        page.page.wait_for_selector("html[data-ready]")
-        times.append(_milliseconds(page.page))
-    assert min(times) <= SOON
     assert page.words("#status") == ["1,319 questions"]
     page.page.fill("#search", "ducks lay 16 eggs")
     page.shows([0])
     page.page.locator("#detail .prompt details summary").first.click()
     assert page.page.locator("#detail .prompt details .verbatim").inner_text().count("Question:") == 5
-
-
-def _milliseconds(page: Any) -> float:
-    """From the start of the navigation until the list and the first question are there."""
-    return float(page.evaluate("performance.getEntriesByName('ready')[0].startTime"))
 
 
 def test_many_samples_are_bounded(shared: Path, tmp_path: Path, run_of: Callable) -> None:
