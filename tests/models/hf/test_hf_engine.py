@@ -154,11 +154,11 @@ def test_a_shared_prefix_is_computed_once(
     made = engine(small_model("llama"), tokenizer, rows=4)
     computed.clear()
     task, *questions = [tuple(range(10 * i, 10 * i + 80)) for i in range(4)]
-    rows = rows_of([task + question for question in questions for _ in range(5)], max_tokens=3)
-    found = run(made, rows)
-    # the task, each question but its last token, and in each row that token and the first two drawn
-    assert len(computed) == 80 + 3 * 79 + 15 * 3
-    assert sum(f.prompt_tokens - f.cached_tokens for f in found.values()) == 80 + 3 * 79 + 15
+    alike = [(*task, *question, 200 + n) for question in questions for n in range(5)]
+    found = run(made, rows_of(alike, max_tokens=3))
+    # the task, each question, and in each row its last token and the first two drawn
+    assert len(computed) == 80 + 3 * 80 + 15 * 3
+    assert sum(f.prompt_tokens - f.cached_tokens for f in found.values()) == 80 + 3 * 80 + 15
     assert found[0].cached_tokens == 0
 
 

@@ -22,6 +22,7 @@ from resit.models.hf.rows import Finished, Row, Scored, Scores, Settings, refusa
 from resit.models.hf.sampling import choose
 from resit.models.hf.score import score
 from resit.models.hf.transcript import special_tokens
+from resit.models.hf.twins import Twins
 from resit.models.protocol import Notify
 
 ROWS = {"cpu": 128, "cuda": 512}
@@ -110,6 +111,10 @@ class Decoding:
         self._prefill = settings.prefill_tokens or PREFILL.get(model.device.type, PREFILL["cpu"])
         self._waiting: deque[Flight] = deque()
         self._active: list[Flight] = []
+        """Rows with a place. Others follow one of them (`twins`), and could each have a place."""
+        self._twins = Twins()
+        self._copies: list[tuple[int, int, int]] = []
+        """From which place to which, and how many tokens."""
         self._refused: list[Finished] = []
         self._steps = 0
         self._budget = int(free_bytes(model.device) * settings.memory_share)
@@ -154,6 +159,7 @@ class Decoding:
         self._model.attention.cache = self._cache
         failed = False
         try:
+            self._copy()
             self._admit()
             self._arrange()
             plan = self._plan()
@@ -168,31 +174,72 @@ class Decoding:
         self._steps += 1
         for flight, count in plan.tails:
             flight.computed(count)
-        ended = self._take_refused()
-        for flight, token in zip(plan.rows, drawn, strict=True):
-            end = flight.advance(token, self._ends, self._settings.context)
-            if end is not None:
-                ended.append(end)
-                self._retire(flight)
-        return ended
+        return [*self._take_refused(), *self._advance(plan.rows, drawn)]
 
     def _draw(self, logits: Tensor, rows: list[Flight]) -> list[int]:
-        for flight in rows:
+        """A token for each row and, right behind it, for each of its followers."""
+        drawing = [(n, f) for n, row in enumerate(rows) for f in (row, *self._twins.followers(row))]
+        for _, flight in drawing:
             flight.tell_draw(logits.shape[-1], logits.device)
-        return choose(logits, [flight.draw for flight in rows]) if rows else []
+        if len(drawing) > len(rows):
+            logits = logits[torch.tensor([n for n, _ in drawing], device=logits.device)]
+        return choose(logits, [flight.draw for _, flight in drawing]) if rows else []
+
+    def _advance(self, rows: list[Flight], drawn: list[int]) -> list[Finished]:
+        """Give the rows their tokens; followers that drew another than their leader get a place."""
+        ended, begin, parted = list[Finished](), 0, list[tuple[int, list[Flight]]]()
+        for leader in rows:
+            place, end = leader.place, begin + 1 + len(self._twins.followers(leader))
+            parting = self._twins.part(leader, drawn[begin:end], self._ends, self._settings.context)
+            begin = end
+            for flight, finished in parting.ended:
+                ended.append(finished)
+                self._tree.remove(flight.leaf)
+            first, others = parting.leaders[:1], parting.leaders[1:]
+            if first != [leader]:
+                self._active.remove(leader)
+                self._active += first
+            for flight in first:
+                flight.place = place
+            if others:
+                parted.append((place, others))
+        if parted:
+            self._give_places(parted)
+        return ended
+
+    def _give_places(self, parted: list[tuple[int, list[Flight]]]) -> None:
+        """Give rows that were computed together a place each; the next step copies what was computed."""
+        free = iter(self._free_places())
+        for place, leaders in parted:
+            for flight in leaders:
+                flight.place = next(free)
+                self._copies.append((place, flight.place, flight.length))
+                self._active.append(flight)
+
+    def _copy(self) -> None:
+        if self._copies:
+            sources, targets, lengths = zip(*self._copies, strict=True)
+            self._copies = []
+            self._cache.move(sources, targets, max(lengths))
+
+    def _free_places(self) -> list[int]:
+        return sorted(set(range(self._limit)) - {flight.place for flight in self._active})
 
     def _admit(self) -> None:
         """Give places to waiting rows, first come first served."""
-        free = sorted(set(range(self._limit)) - {flight.place for flight in self._active}, reverse=True)
-        while self._waiting and len(self._active) < self._limit:
+        free = self._free_places()[::-1]
+        while self._waiting and len(self._active) + len(self._twins) < self._limit:
             if not self._active:
                 self._furnish()
                 free = list(range(self._limit))[::-1]
             if not self._fits(self._waiting[0]):
                 break
             flight = self._waiting.popleft()
-            self._active.append(flight)
+            if self._twins.join(flight):
+                continue
             flight.admit(free.pop(), self._model.attention.shapes)
+            self._active.append(flight)
+            self._twins.lead(flight)
 
     def _need(self) -> int:
         """Tokens of the longest place that a row in sight needs."""
@@ -221,10 +268,6 @@ class Decoding:
         if 2 * tokens <= self._cache.capacity and len(self._waiting) >= 2 * self._limit:
             return self._affordable(self._need()) < 2 * self._limit
         return True
-
-    def _retire(self, flight: Flight) -> None:
-        self._active.remove(flight)
-        self._tree.remove(flight.leaf)
 
     def _arrange(self) -> None:
         """Bring rows of like length together, the longest first, and all of them to the front."""
@@ -259,8 +302,8 @@ class Decoding:
 
     def _retreat(self) -> list[Finished]:
         """Memory ran out: every row goes back to wait, and half as many come again."""
-        rows, self._active = self._active, []
-        ended = []
+        rows, self._active = [*self._active, *self._twins.dissolve()], []
+        self._copies, ended = [], []
         if len(rows) == 1 or self._limit == 1:
             alone = rows.pop() if rows else self._waiting.popleft()
             ended.append(alone.finished("error", "memory ran out with this row alone in flight"))

@@ -83,6 +83,11 @@ class Flight:
         """Give up the place; everything is computed again after the next admission."""
         self.place, self.length, self.todo, self.copied_to, self.below = -1, 0, [], None, None
 
+    def follow(self, leader: Flight) -> None:
+        """Take over what another row with the same tokens has computed."""
+        self.length, self.todo = leader.length, leader.todo
+        self.below, self.copied_to = leader.below, leader.copied_to
+
     def needs(self, context: int) -> int:
         """Tokens that its place must hold."""
         shared, _ = divided(self.leaf)
