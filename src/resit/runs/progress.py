@@ -21,7 +21,7 @@ from rich.progress import (
 from resit.records import Generation, Question, Verdict
 
 LOG_SECONDS = 60.0
-JUDGED = 512
+JUDGED = 128
 """Samples that are judged for the live figures whatever that costs."""
 JUDGING_SHARE = 0.1
 """Share of the time that judging may take from then on; all are judged once more when the run is scored."""
