@@ -165,7 +165,10 @@ def _run(wanted: Probing, model: Model, folder: str, names: Sequence[str], limit
 def _passages(wanted: Probing, asked: report.Asked) -> Iterator[Passage]:
     """The texts whose likelihoods the probes need."""
     if "likelihood" in asked.probes:
-        sets: dict[str, tuple[str, int | None]] = {"seen": (asked.seen, wanted.limit), "fresh": (asked.fresh, wanted.limit)}
+        sets: dict[str, tuple[str, int | None]] = {
+            "seen": (asked.seen, wanted.limit),
+            "fresh": (asked.fresh, wanted.limit),
+        }
         if "templates" in asked.probes:
             sets |= {"originals": (asked.originals, None), "variants": (asked.variants, None)}
         for group, (name, limit) in sets.items():

@@ -14,7 +14,9 @@ Config = Annotated[
 ]
 Model = Annotated[
     str,
-    typer.Option("--model", "-M", help="llamacpp, hf, vllm, openai-completions, openai-chat, scripted, replay."),
+    typer.Option(
+        "--model", "-M", help="llamacpp, hf, vllm, openai-completions, openai-chat, scripted, replay."
+    ),
 ]
 ModelArgs = Annotated[
     str, typer.Option("--model-args", "-a", help="The backend's settings: k=v,… or a JSON object.")
