@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -138,13 +139,19 @@ def _open_files(folder: RunFolder) -> Iterator[tuple[AppendFile, AppendFile]]:
 
 @contextlib.contextmanager
 def _interruptible(desk: Desk, observer: Observer) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) lets what is in flight finish; the second stops at once."""
+    """The first Ctrl-C (or SIGTERM) lets what is in flight finish; the second stops at once.
+
+    The user is told from a thread: the signal may have come in the middle of an import or of a line that is
+    being printed, which its handler, in the same thread, must not begin again.
+    """
+    words = "finishing what is in flight; press Ctrl-C again to stop at once (nothing is lost)"
+    telling = threading.Thread(target=observer.note, args=(words,), name="resit-interrupt", daemon=True)
 
     def close(number: int, frame: FrameType | None) -> None:
         if desk.closed:
             raise KeyboardInterrupt
         desk.closed = True
-        observer.note("finishing what is in flight; press Ctrl-C again to stop at once (nothing is lost)")
+        telling.start()
 
     try:
         before = {number: signal.signal(number, close) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -156,3 +163,5 @@ def _interruptible(desk: Desk, observer: Observer) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if telling.ident is not None:
+            telling.join(5)
