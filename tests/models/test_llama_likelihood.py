@@ -83,7 +83,7 @@ def test_forced_tokens_have_the_probability_that_the_whole_distribution_gives(mo
     for place in (1, 2, len(ids) // 2, len(ids) - 1):
         body = {"prompt": list(ids[:place]), "n_predict": 1, "temperature": 0.0, "n_probs": 1 << 20}
         every = server.complete(body)["completion_probabilities"][0]["top_logprobs"]
-        assert math.fsum(math.exp(entry["logprob"]) for entry in every) == pytest.approx(1.0, abs=1e-4)
+        assert math.fsum(math.exp(entry["logprob"]) for entry in every) == pytest.approx(1.0, abs=1e-3)
         value = next(entry["logprob"] for entry in every if entry["id"] == ids[place])
         assert found.logprobs[place - 1] == pytest.approx(value, abs=1e-4)
         assert found.greedy[place - 1] == (every[0]["id"] == ids[place])

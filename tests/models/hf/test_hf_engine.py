@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from resit.models.hf import score
 from resit.models.hf.rows import Finished, Row, Scored, Settings
 from resit.models.stops import cut
 from resit.records import Sampling
@@ -373,6 +374,22 @@ def test_scores_are_those_of_a_plain_forward_pass(
             spread = ((rows.exp() * rows**2).sum(-1) - mean**2).sqrt()
             assert found.mean == pytest.approx(mean.tolist(), abs=1e-5)
             assert found.deviation == pytest.approx(spread.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize("positions", [7, 30, 64])
+def test_a_text_that_is_scored_in_several_passes(
+    positions: int, small_model: Small, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So few predictions fit into a pass that a long context and its text need several."""
+    model = small_model("llama")
+    text = prompts(9)[0]
+    wanted = [Scored(start, text, start) for start in (1, 40, len(text) - 20)]
+    made = engine(model, tokenizer)
+    whole = {found.key: found.logprobs for found in made.score(wanted)}
+    monkeypatch.setattr(score, "LOGITS", positions * model.config.vocab_size)
+    for each in wanted:
+        (found,) = made.score([each])
+        assert found.logprobs == pytest.approx(whole[each.key], abs=1e-5)
 
 
 def test_the_model_is_left_as_it_was(small_model: Small, tokenizer: Any) -> None:

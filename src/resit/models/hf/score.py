@@ -136,8 +136,9 @@ def _compute(
         runs.append(run)
         room -= count
         logits_left -= len(run.kept)
-        if node.complete:
-            waiting.popleft()
+        if not node.complete:
+            break  # the rest comes in a pass of its own: it stands on what this one gives
+        waiting.popleft()
     pass_.groups = [Group(held(n), n.start, len(n.tokens), ranges) for n, ranges in below.items()]
     logits = model.logits(pass_, keep)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
