@@ -116,6 +116,7 @@ def _quality(
 
 def _tasks(run: Path, wanted: str) -> list[str]:
     """The run's tasks, or those of them that are named."""
+    RunFolder.existing(run)
     there = tasks_of(run)
     names = options.names(wanted)
     if missing := [name for name in names if name not in there]:
