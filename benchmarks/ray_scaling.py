@@ -19,12 +19,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from resit.models import Setup, create
 from resit.models.protocol import owed
 from resit.records import Document, Generation, Question, Request, Sampling
 from resit.runs.fleet import Delivered, Event, Fleet, Placed, Started
-from resit.runs.ray_executor import Cluster, ray_fleet, recipe_of
+from resit.runs.ray_executor import Cluster, RayCrew, Recipe, recipe_of
 from resit.runs.station import Delivery, Order
 
 DELAY, IN_FLIGHT, REPEATS = 0.02, 64, 8
@@ -43,21 +44,31 @@ def requests() -> Iterator[Request]:
         doc += 1
 
 
-def throughput(workers: int, seconds: float) -> dict[str, float]:
+class CountingCrew(RayCrew):
+    """Ray's workers; `shares` is how many samples each has delivered."""
+
+    def __init__(self, recipe: Recipe, cluster: Cluster) -> None:
+        super().__init__(recipe, cluster)
+        self.shares = [0] * cluster.workers
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What has happened, its samples counted."""
+        events = super().wait(seconds)
+        for event in events:
+            if isinstance(event, Delivered):
+                self.shares[event.worker] += len(event.delivery.generations)
+        return events
+
+
+def throughput(workers: int, seconds: float) -> dict[str, Any]:
     """Samples a second and microseconds of the driver's processor a sample, once every worker is at work."""
-    args, started = {"delay": str(DELAY)}, 0
-
-    def notify(text: str) -> None:
-        nonlocal started
-        started += "loaded its model" in text
-
-    setup = Setup(IN_FLIGHT, notify)
+    args = {"delay": str(DELAY)}
+    setup = Setup(IN_FLIGHT)
     cluster = Cluster("local", workers, {"cpu": (os.cpu_count() or 1) / workers / 2})
-    with ray_fleet(
-        create("scripted", args, setup), recipe_of("scripted", args, setup), cluster, setup
-    ) as fleet:
+    crew = CountingCrew(recipe_of("scripted", args, setup), cluster)
+    with Fleet(create("scripted", args, setup), crew, workers, IN_FLIGHT) as fleet:
         stream = fleet.generate(requests())
-        while started < workers:
+        while not all(crew.shares):
             next(stream)
         warm = time.monotonic() + 2.0
         while time.monotonic() < warm:
@@ -67,8 +78,11 @@ def throughput(workers: int, seconds: float) -> dict[str, float]:
             next(stream)
             samples += 1
         busy, spare = time.process_time() - busy, idle_seconds() - spare
+        shares = list(crew.shares)
     return {
         "workers": workers,
+        "samples": samples,
+        "shares": shares,
         "per_second": samples / passed,
         "driver_us": busy / samples * 1e6,
         "spare": spare / passed / (os.cpu_count() or 1),

@@ -106,7 +106,7 @@ def test_a_tower_is_an_overrun_and_not_a_wrong_answer(tower: str) -> None:
     started = time.monotonic()
     verdicts = [grade(f"\\boxed{{{tower}}}", "x+1") for _ in range(50)]
     assert {(v.extracted, v.reason) for v in verdicts} == {(None, symbolic.OVERRUN)}
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60, "their 50 limits would be 250 seconds"
 
 
 def test_from_a_thread_there_is_no_signal_to_miss() -> None:

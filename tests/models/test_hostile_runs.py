@@ -189,7 +189,7 @@ def test_addresses_that_lead_nowhere(ask: Ask, address: str, model: str) -> None
         assert opened.name == model
         found += opened.generate([ask("x")])
     assert [answer for answer in found if answer.error is None] == []
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 120
 
 
 class OneAtATime:

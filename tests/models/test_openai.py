@@ -6,7 +6,6 @@ import asyncio
 import ssl
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -180,7 +179,7 @@ def test_leaving_early_drops_what_is_in_flight(serve: Serve, reply: MakeReply, a
     async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
         if body["prompt"] == "slow":
             try:
-                await asyncio.sleep(30)
+                await asyncio.sleep(600)
             except asyncio.CancelledError:
                 dropped.set()
                 raise
@@ -189,9 +188,8 @@ def test_leaving_early_drops_what_is_in_flight(serve: Serve, reply: MakeReply, a
     with open_model(serve(answer)) as model:
         stream = model.generate([ask("slow", 0), ask("fast", 1), ask("slow", 2)])
         assert next(stream).doc_id == 1
-        began = time.monotonic()
         stream.close()
-        assert time.monotonic() - began < 5
+        assert dropped.wait(60), "the server was left to go on"
         assert [a.doc_id for a in model.generate([ask("fast", 5)])] == [5]
 
 

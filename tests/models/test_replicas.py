@@ -339,4 +339,4 @@ def test_a_prompt_that_takes_its_server_down_every_time_is_given_up(
         answers = list(model.generate(prompts(ask, 8)))
     assert {a.doc_id for a in answers if a.error} == {3}
     assert len(answers) == 8
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 120

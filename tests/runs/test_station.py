@@ -27,7 +27,7 @@ def scripted(concurrency: int = 1, **args: object) -> Model:
 def drained(station: Station, order: Order, want: int) -> list[int]:
     """Documents delivered until there are `want` of them."""
     found: list[int] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while len(found) < want:
         delivery = station.exchange(order)
         found += [generation.doc_id for generation in delivery.generations]
@@ -78,10 +78,15 @@ def test_one_stream_lasts_while_more_may_follow() -> None:
 
 
 def test_a_hungry_model_ends_the_exchange_at_once() -> None:
-    station = Station(scripted(2, delay=5.0))
-    began = time.monotonic()
-    delivery = station.exchange(Order(requests(2), more=True, low=1, flush=10.0))
-    assert time.monotonic() - began < 2.0
+    deadline = time.monotonic() + 120
+
+    def still() -> float:
+        """Time that does not pass: the exchange cannot end because it has lasted long."""
+        assert time.monotonic() < deadline, "nobody saw that the model is hungry"
+        return 0.0
+
+    station = Station(scripted(2, delay=600.0), still)
+    delivery = station.exchange(Order(requests(2), more=True, low=1, flush=0.2))
     assert delivery.generations == []
     assert delivery.waiting == 0
 
@@ -90,7 +95,7 @@ def test_finished_samples_are_gathered_for_the_time_of_a_flush() -> None:
     station = Station(scripted(4, delay=0.01))
     began = time.monotonic()
     delivery = station.exchange(Order(requests(400), more=True, low=1, flush=0.2))
-    assert 0.2 <= time.monotonic() - began < 1.0
+    assert time.monotonic() - began >= 0.2
     assert len(delivery.generations) > 4
 
 

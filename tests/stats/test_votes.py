@@ -139,13 +139,13 @@ def test_refusals(counts, k, gold, abstentions, message):
 
 
 def test_a_whole_benchmark_is_quick():
-    """64 samples of 1319 questions, every k, in 3 s of one core."""
+    """64 samples of 1319 questions, every k: about a second; enumeration would not end."""
     rng = np.random.default_rng(0)
     questions = [rng.multinomial(64, rng.dirichlet([1.0] * 8)).tolist() for _ in range(1319)]
     started = time.process_time()
     for counts in questions:
         stats.maj_curve(counts)
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 60
 
 
 class TestWeightedVote:

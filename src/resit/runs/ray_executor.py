@@ -30,6 +30,9 @@ LEAVE_SECONDS = 10.0
 REACH_SECONDS = 10.0
 _NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
 """Resources that Ray has options for; any other is one of the cluster's own."""
+STARTS = 3
+"""How often a Ray of our own is started anew when it was too slow."""
+_NO_RAY = (ConnectionError, RuntimeError, ValueError, OSError)
 STORE_BYTES = 256 * 2**20
 """Object store of a Ray of our own: what passes through it is a few hundred samples at a time."""
 
@@ -286,10 +289,26 @@ def _initialise(ray: Any, address: str, debug: bool) -> None:
     _check_reachable(address)
     try:
         with _signals_kept():
-            ray.init(logging_level=logging.INFO if debug else logging.ERROR, **options)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            _begin(ray, STARTS if address == "local" else 1, debug, options)
+    except _NO_RAY as error:
         where = "Ray cannot be started here" if address == "local" else f"no Ray cluster answers at {address}"
         raise UsageError(f"{where}: {_first_line(str(error))}", "see docs/scaling.md") from None
+
+
+def _begin(ray: Any, tries: int, debug: bool, options: Mapping[str, Any]) -> None:
+    """Have Ray there: it gives its own processes 30 seconds to start, which a busy machine may not manage."""
+    for left in reversed(range(tries)):
+        try:
+            ray.init(logging_level=logging.INFO if debug else logging.ERROR, **options)
+            return
+        except _NO_RAY:
+            raise
+        except Exception as error:  # Ray has no type of its own for this
+            ray.shutdown()
+            if "timed out during startup" not in str(error):
+                raise
+            if not left:
+                raise RuntimeError(str(error)) from None
 
 
 def _check_reachable(address: str) -> None:
