@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -218,3 +221,56 @@ def test_an_export_stays_in_its_folder(task: str, tmp_path: Path) -> None:
         done = resit("export", folder, "--format", shape, "-o", str(tmp_path / "out" / shape))
         assert done.returncode == 0, done.stderr
         assert any("evil" in path.name for path in (tmp_path / "out" / shape).iterdir())
+
+
+def test_without_arguments_every_verb_is_named_by_its_job() -> None:
+    import typer
+
+    from resit.cli import app
+    from resit.cli.overview import JOBS
+
+    done = resit()
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    named = [verb for verbs in JOBS.values() for verb in verbs]
+    assert sorted(named) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert all(f"  resit {verb} " in done.stdout for verb in named)
+
+
+def _leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield words
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _leaves(inner, (*words, name))
+
+
+def test_every_help_page_ends_with_commands_to_copy() -> None:
+    import typer
+
+    from resit.cli import app
+
+    for words in _leaves(typer.main.get_command(app)):
+        command: Any = typer.main.get_command(app)
+        for word in words:
+            command = command.commands[word]
+        assert "Example" in (command.epilog or ""), words
+        assert " ".join(("resit", *words)) in command.epilog, words
+
+
+@pytest.mark.parametrize(
+    ("words", "completion"),
+    [("resit com", "compare"), ("resit run --mod", "--model-args"), ("resit tasks v", "validate")],
+)
+def test_bash_completes_verbs_and_options(words: str, completion: str) -> None:
+    bash, program = shutil.which("bash"), Path(sys.executable).with_name("resit")
+    if bash is None or not program.exists():
+        pytest.skip("needs bash, and `resit` installed beside this Python")
+    script = f'''
+        PATH="{program.parent}:$PATH"
+        eval "$(_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION=1 resit --show-completion bash)"
+        COMP_WORDS=({words}) COMP_CWORD={len(words.split()) - 1}
+        _resit_completion resit
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    '''
+    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert completion in done.stdout.split(), done.stderr

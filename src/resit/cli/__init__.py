@@ -31,14 +31,15 @@ from resit.cli import (
     verifier,
     view,
 )
+from resit.cli.examples import examples
+from resit.cli.overview import FIRST, overview
 from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
 app = typer.Typer(
     name="resit",
     help="Make a language model resit its maths exam: GSM8K and questions it cannot have memorised, under "
     "the published protocols, with honest statistics.",
-    epilog="Example: resit run -M llamacpp -a pretrained=smollm2-135m -t gsm_fresh --limit 16",
-    no_args_is_help=True,
+    epilog=examples(*FIRST),
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -75,14 +76,17 @@ for verb in (
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
     debug: bool = typer.Option(False, "--debug", help="Show tracebacks and the backends' own logs."),
 ) -> None:
-    if version:
-        import resit
+    import resit
 
+    if version:
         typer.echo(resit.__version__)
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(overview(resit.__version__))
 
 
 def main() -> None:

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from resit.reports.comparison import Comparison
 
-EXAMPLE = (
-    "Example: resit compare runs/fp16 runs/int4 --flips 10    or: resit compare --discordant 70 45 --n 1319"
+EXAMPLE = examples(
+    "resit compare runs/fp16 runs/int4 --flips 10",
+    "resit compare runs/a runs/b runs/c --all-pairs --rule strict-match",
+    "resit compare --discordant 70 45 --n 1319",
 )
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,10 +26,14 @@ data = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    app.add_typer(data, epilog="Example: resit data download gsm8k lm-eval")
+    app.add_typer(
+        data,
+        short_help="Data sets, task files, models: licence, source, digest.",
+        epilog=examples("resit data download gsm8k lm-eval"),
+    )
 
 
-@data.command("list", epilog="Example: resit data list --json")
+@data.command("list", short_help="The assets, and which are here.", epilog=examples("resit data list --json"))
 def list_assets(as_json: AsJson = False) -> None:
     """List the assets with their licences and whether they are on this machine."""
     from resit import assets
@@ -41,7 +47,9 @@ def list_assets(as_json: AsJson = False) -> None:
     _print_table(columns, [(e["name"], _here(e["parts"]), e["licence"], e["title"]) for e in entries])
 
 
-@data.command("show", epilog="Example: resit data show gsm1k")
+@data.command(
+    "show", short_help="Licence, source and digests of one.", epilog=examples("resit data show gsm1k")
+)
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show an asset: licence and where it is stated, provenance, files, sources, digests."""
     from resit import assets
@@ -55,7 +63,11 @@ def show(name: Name, as_json: AsJson = False) -> None:
         typer.echo(line)
 
 
-@data.command("download", epilog="Example: RESIT_CACHE=/data/resit resit data download gsm8k smollm2-135m")
+@data.command(
+    "download",
+    short_help="Fetch and verify.",
+    epilog=examples("RESIT_CACHE=/data/resit resit data download gsm8k smollm2-135m"),
+)
 def download(names: Names = None, as_json: AsJson = False) -> None:
     """Fetch assets into the cache and verify them; what is there already is not fetched again.
 
@@ -81,7 +93,11 @@ def download(names: Names = None, as_json: AsJson = False) -> None:
     _raise(failed)
 
 
-@data.command("verify", epilog="Example: resit data verify gsm8k")
+@data.command(
+    "verify",
+    short_help="Check what is here against the catalogue.",
+    epilog=examples("resit data verify gsm8k"),
+)
 def verify(names: Names = None, as_json: AsJson = False) -> None:
     """Read what is on this machine again and check it against the catalogue; downloads nothing."""
     from resit.assets import inventory

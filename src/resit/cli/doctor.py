@@ -6,7 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-EXAMPLE = "Example: resit doctor -M openai-chat -a base_url=http://localhost:8000/v1"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit doctor -M openai-chat -a base_url=http://localhost:8000/v1",
+    "resit doctor -a 'base_url=http://node1:8000/v1;http://node2:8000/v1' --concurrency 1,8,64",
+)
 
 Model = Annotated[str, typer.Option("--model", "-M", help="openai-completions or openai-chat.")]
 ModelArgs = Annotated[str, typer.Option("--model-args", "-a", help="base_url=…, model=…, as for run.")]

@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = "Example: resit export runs/smollm2-135m-1a2b3c4d --format lm-eval -o out"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit export runs/NAME --format lm-eval -o out",
+    "resit export runs/NAME --format parquet",
+)
 
 
 def register(app: typer.Typer) -> None:

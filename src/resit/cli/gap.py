@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from resit.reports.gap_league import GapLeague
     from resit.reports.gaps import Gap, GapDifference
 
-EXAMPLE = (
-    "Example: resit gap runs/m-gsm8k runs/m-gsm1k --margin 0.05    or: resit gap --counts 1055/1319 964/1205"
+EXAMPLE = examples(
+    "resit gap runs/m-gsm8k runs/m-gsm1k --margin 0.05",
+    "resit gap runs/ --seen-task gsm8k --fresh-task gsm1k",
+    "resit gap --counts 1055/1319 964/1205",
 )
 
 

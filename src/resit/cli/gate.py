@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from resit.reports.gates import Check
 
-EXAMPLE = "Example: resit gate runs/candidate --baseline runs/released --margin 0.02 --junit gate.xml"
+EXAMPLE = examples(
+    "resit gate runs/candidate --baseline runs/released --margin 0.02",
+    "resit gate runs/candidate --min-score 0.8 --junit gate.xml",
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from resit.records import Verdict
 
-EXAMPLE = "Example: resit grade --answer 'So she pays $1,063.00.' --gold 1063"
+EXAMPLE = examples(
+    "resit grade --answer 'So she pays $1,063.00.' --gold 1063",
+    "resit grade --jsonl answers.jsonl --rule lm_eval_flexible",
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from resit.runs.imports.writer import Origin, Part
     from resit.tasks import Task
@@ -29,7 +31,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of `resit import`."""
     verbs = typer.Typer(
         help="Make a run folder of what other programs generated, and score it.",
-        epilog="Example: resit import jsonl answers.jsonl --task gsm8k -o runs/answers",
+        epilog=examples("resit import jsonl answers.jsonl --task gsm8k -o runs/answers"),
         no_args_is_help=True,
     )
     for name, verb, what, example in (
@@ -42,8 +44,8 @@ def register(app: typer.Typer) -> None:
         ("jsonl", jsonl, 'Lines of {"doc_id", "response"}.', "answers.jsonl --task gsm8k -o runs/answers"),
         ("inspect", inspect, "inspect_ai's .eval logs.", "logs/gsm8k.eval -o runs/inspect"),
     ):
-        verbs.command(name, short_help=what, epilog=f"Example: resit import {name} {example}")(verb)
-    app.add_typer(verbs, name="import")
+        verbs.command(name, short_help=what, epilog=examples(f"resit import {name} {example}"))(verb)
+    app.add_typer(verbs, name="import", short_help="Score what other programs generated.")
 
 
 def lm_eval(

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = (
-    "Example: resit memorisation -M hf -a pretrained=./checkpoint --limit 200 --fresh-seed 7391 "
-    "-o runs/memorisation"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit memorisation -M hf -a pretrained=./checkpoint --fresh-seed 7391 -o runs/memorisation",
+    "resit memorisation -o runs/memorisation --json",
 )
 
 
@@ -40,6 +42,9 @@ def memorisation(
     ] = "gsm_fresh_paired",
     completions: Annotated[
         str, typer.Option(help="SEEN,FRESH tasks of the completion probe, where the sets are others.")
+    ] = "",
+    templates: Annotated[
+        str, typer.Option(help="ORIGINALS,VARIANTS tasks of the templates probe, where they are others.")
     ] = "",
     fresh_seed: Annotated[
         int, typer.Option(help="Of the generated sets: keep it secret, publish their digests.")
@@ -87,6 +92,7 @@ def memorisation(
                 seen=seen,
                 fresh=fresh,
                 completions=tuple(options.names(completions)),
+                templates=tuple(options.names(templates)),
                 fresh_seed=fresh_seed,
                 variants=variants,
                 reference_kind=reference_model,

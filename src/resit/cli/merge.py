@@ -7,7 +7,12 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = "Example: resit merge shard-1 shard-2 shard-3 shard-4 -o runs/whole"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit merge parts/1 parts/2 parts/3 parts/4 -o runs/whole",
+    "resit merge parts/1 parts/2 -o runs/whole --partial",
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from resit.probes.overlap import Scan
     from resit.tasks import Task
 
-EXAMPLE = "Example: resit probe overlap corpus/ --tasks gsm8k --field text"
+EXAMPLE = examples(
+    "resit probe overlap corpus/ --tasks gsm8k --field text",
+    "resit probe overlap part-*.jsonl.gz --tasks gsm8k,svamp --json",
+)
 
 
 def register(app: typer.Typer) -> None:

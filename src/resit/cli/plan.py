@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from resit.cli.examples import examples
 from resit.cli.run import (
     ApplyChatTemplate,
     BatchSize,
@@ -25,9 +26,9 @@ from resit.cli.run import (
     TrustTaskCode,
 )
 
-EXAMPLE = (
-    "Example: resit plan -M llamacpp -a pretrained=smollm2-135m -t gsm8k --repeats 64 --calibrate 16 "
-    "--workers 8 --worker-hour 0.4"
+EXAMPLE = examples(
+    "resit plan -M llamacpp -a pretrained=smollm2-135m -t gsm8k --repeats 64 --workers 8",
+    "resit plan --from runs/NAME --repeats 64 -b 64 --workers 16 --worker-hour 2.5",
 )
 
 

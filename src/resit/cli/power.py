@@ -8,8 +8,13 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = (
-    "Example: resit power paired --n 1319 --discordance 0.1    or: resit power gap --effect 0.03 --p 0.9"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit power paired --n 1319 --discordance 0.1",
+    "resit power paired --discordance 0.1 --effect 0.01",
+    "resit power gap --effect 0.03 --p 0.9",
+    "resit power paired --from runs/a --from runs/b",
 )
 
 

@@ -8,8 +8,12 @@ from typing import Annotated
 import typer
 
 from resit.cli import overlap
+from resit.cli.examples import examples
 
-EXAMPLE = "Example: resit probe loglikelihood -M llamacpp -a pretrained=smollm2-135m --task gsm8k --limit 20"
+EXAMPLE = examples(
+    "resit probe loglikelihood -M llamacpp -a pretrained=smollm2-135m --task gsm8k --limit 20",
+    "resit probe loglikelihood texts.jsonl -M hf -a pretrained=./checkpoint --json",
+)
 verbs = typer.Typer(
     help="Look at a model's probabilities, and into its training text.", no_args_is_help=True, epilog=EXAMPLE
 )

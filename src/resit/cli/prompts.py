@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from resit.models import Encoding
     from resit.records import Prompt, Question
 
     Encode = Callable[[Prompt], Encoding]
 
-EXAMPLE = "Example: resit prompts gsm8k --limit 3 --jsonl"
+EXAMPLE = examples(
+    "resit prompts gsm8k --limit 1",
+    "resit prompts gsm8k_cot --jsonl",
+    "resit prompts gsm8k --limit 1 -M llamacpp -a pretrained=smollm2-135m",
+)
 
 
 def register(app: typer.Typer) -> None:

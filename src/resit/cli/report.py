@@ -7,9 +7,13 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = (
-    "Example: resit report runs/smollm2-135m-1a2b3c4d -o report.html    "
-    "or: resit report runs/a runs/b -o table.tex"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit report runs/NAME -o report.html",
+    "resit report runs/a runs/b -o report.html",
+    "resit report runs/a runs/b -o table.tex",
+    "resit report runs/NAME --format junit -o -",
 )
 FORMATS = "html, md, json, csv, junit, model-index (YAML for a model card), latex, png or svg (one a chart)."
 

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-EXAMPLE = "Example: resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm8k --limit 16"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit run -M llamacpp -a pretrained=smollm2-135m -t gsm_fresh --limit 16",
+    "resit run -M hf -a pretrained=org/name,dtype=bfloat16 -t gsm8k_cot,gsm8k",
+    "resit run -M openai-chat -a base_url=http://localhost:8000/v1 -t gsm_fresh_chat -b auto",
+    "resit run study.yaml",
+    status="0 done, 3 the folder holds another run, 5 too many samples errored, "
+    "6 no such data or model, 130 interrupted.",
+)
 
 Config = Annotated[
     Path | None, typer.Argument(help="A study: models and tasks in one YAML file (docs/config.md).")

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from resit.stats.estimates import IntervalMethod
 
-EXAMPLE = "Example: resit score runs/smollm2-135m-1a2b3c4d --tasks gsm8k"
+EXAMPLE = examples(
+    "resit score runs/NAME",
+    "resit score runs/NAME --disagreements",
+    "resit score runs/NAME --interval clopper-pearson --json",
+)
 
 
 class Interval(StrEnum):

@@ -9,7 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-EXAMPLE = "Example: resit tasks show gsm8k"
+from resit.cli.examples import examples
+
+EXAMPLE = examples(
+    "resit tasks list",
+    "resit tasks show gsm8k",
+    "resit tasks validate my_task.yaml",
+)
 verbs = typer.Typer(help="List, explain and check tasks.", no_args_is_help=True, epilog=EXAMPLE)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -25,7 +31,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(verbs, name="tasks")
 
 
-@verbs.command("list", epilog="Example: resit tasks list --json")
+@verbs.command(
+    "list", short_help="What can be asked: tasks, tags, pairs.", epilog=examples("resit tasks list --json")
+)
 def list_tasks(as_json: AsJson = False) -> None:
     """List the catalogue: tasks, tags, and the pairs that differ in nothing but their questions."""
     from resit.tasks.names import index, pairs, tags
@@ -60,7 +68,11 @@ def listing() -> dict[str, Any]:
     }
 
 
-@verbs.command("show", epilog="Example: resit tasks show gsm1k --json")
+@verbs.command(
+    "show",
+    short_help="A task's protocol, source and first prompt.",
+    epilog=examples("resit tasks show gsm1k --json"),
+)
 def show(
     name: Name,
     include_path: IncludePath = None,
@@ -83,7 +95,11 @@ def show(
     typer.echo("\n\n".join("\n".join(lines(each)) for each in cards))
 
 
-@verbs.command("validate", epilog="Example: resit tasks validate my_task.yaml")
+@verbs.command(
+    "validate",
+    short_help="Prove that a task can be scored.",
+    epilog=examples("resit tasks validate my_task.yaml"),
+)
 def validate(
     names: Annotated[list[str], typer.Argument(help="Tasks, tags, groups or YAML files.")],
     include_path: IncludePath = None,

@@ -119,7 +119,7 @@ def headline_rule(rules: ScoringRules) -> str:
 
 
 def _check_golds(questions: Sequence[Question], rules: ScoringRules, found: Validation) -> None:
-    policy, sentences = make_policy(rules.options), (*SENTENCES, *_sentences_of(rules))
+    policy, sentences = make_policy(rules.options), (*SENTENCES, *sentences_of(rules))
     trials = [_trial(question, policy, sentences) for question in questions]
     pairs = ((trial.question, trial.generations()) for trial in trials)
     for trial, score in zip(trials, score_task(pairs, rules), strict=True):
@@ -211,7 +211,7 @@ def _generations(question: Question, texts: Sequence[str]) -> list[Generation]:
     ]
 
 
-def _sentences_of(rules: ScoringRules) -> Iterator[str]:
+def sentences_of(rules: ScoringRules) -> Iterator[str]:
     """Sentences that the task's own patterns ask for: what stands before and behind their groups."""
     if PROGRAM in rules.named:
         yield "```python\ndef solution():\n    return {}\n```"

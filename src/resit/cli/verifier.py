@@ -8,10 +8,17 @@ from typing import Annotated
 
 import typer
 
-TRAIN = (
-    "Example: resit verifier train --data runs/sampled --base HuggingFaceTB/SmolLM2-135M -o verifiers/small"
+from resit.cli.examples import examples
+
+TRAIN = examples(
+    "resit verifier train --data runs/sampled --base HuggingFaceTB/SmolLM2-135M -o verifiers/small",
+    "resit verifier train --data runs/a --data runs/b --base ./checkpoint --mode lora -o verifiers/lora",
 )
-APPLY = "Example: resit verifier apply runs/sampled --verifier verifiers/small"
+APPLY = examples(
+    "resit verifier apply runs/sampled --verifier verifiers/small",
+    "resit verifier apply runs/sampled --verifier reward:org/reward-model",
+    "resit verifier apply runs/sampled -M openai-completions -a base_url=http://localhost:8000/v1",
+)
 
 
 class Mode(StrEnum):
@@ -31,7 +38,7 @@ def register(app: typer.Typer) -> None:
     )
     verbs.command("train", short_help="Train a verifier on graded samples.", epilog=TRAIN)(train)
     verbs.command("apply", short_help="Score a run's samples and choose among them.", epilog=APPLY)(apply)
-    app.add_typer(verbs, name="verifier")
+    app.add_typer(verbs, name="verifier", short_help="Train a model that judges solutions; choose by it.")
 
 
 def train(

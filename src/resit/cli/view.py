@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resit.cli.examples import examples
+
 if TYPE_CHECKING:
     from resit.records import ScoringRules
 
-EXAMPLE = "Example: resit view runs    or, on a server: resit view runs --port 8642"
+EXAMPLE = examples(
+    "resit view",
+    "resit view runs/NAME --open",
+    "resit view runs --port 8642",
+)
 RUNS = Path("runs")
 
 
