@@ -29,7 +29,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def verifier() -> Iterator[Verifier]:
-    made = Verifier(workers=2, timeout=0.5, command=[sys.executable, "-c", OBEDIENT])
+    made = Verifier(workers=2, timeout=3.0, command=[sys.executable, "-c", OBEDIENT])
     yield made
     made.close()
 
@@ -45,7 +45,7 @@ def test_a_worker_that_does_not_answer_is_replaced(verifier: Verifier, misdeed: 
         started = time.monotonic()
         with pytest.raises(Overrun):
             verifier.ask({"do": misdeed})
-        assert time.monotonic() - started < 30
+        assert time.monotonic() - started < 60
     assert verifier.ask({"do": "well"}) == {"echo": "well"}
     assert verifier.overruns == 3
 

@@ -37,7 +37,7 @@ def test_requests_are_pulled_a_bounded_number_ahead(ask: Ask) -> None:
 
 
 def test_all_workers_are_busy_at_once(ask: Ask) -> None:
-    together = threading.Barrier(4, timeout=10)
+    together = threading.Barrier(4, timeout=60)
 
     def answer(request: Request) -> Generation:
         together.wait()
@@ -47,7 +47,7 @@ def test_all_workers_are_busy_at_once(ask: Ask) -> None:
 
 
 def test_a_failure_for_all_is_raised_after_what_was_in_flight(ask: Ask) -> None:
-    both_started = threading.Barrier(2, timeout=10)
+    both_started = threading.Barrier(2, timeout=60)
     pulled = []
 
     def requests() -> Iterator[Request]:

@@ -213,11 +213,11 @@ def test_api_04_queueing_does_not_count_as_waiting(
     count = cases["FC-API-04"]["input"]["requests"]
 
     async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(24 / count)  # six seconds in all
         return web.json_response(reply("x"))
 
     server = serve(answer)
-    answers = collect(server, [ask(doc_id=i) for i in range(count)], concurrency=4, timeout=1.0)
+    answers = collect(server, [ask(doc_id=i) for i in range(count)], concurrency=4, timeout=5.0)
     assert [a.error for a in answers] == [None] * count
     assert len(server.bodies) == count
 

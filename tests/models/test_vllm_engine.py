@@ -183,7 +183,7 @@ def test_children_do_not_hear_ctrl_c_and_their_parent_does() -> None:
         process.join(0.5)
         assert process.is_alive()
         process.terminate()
-        process.join(10)
+        process.join(60)
         assert not process.is_alive()
     finally:
         signal.signal(signal.SIGINT, before)

@@ -167,13 +167,13 @@ class Opened:
                 const ids = rows.map((row) => row.dataset.id.slice(row.dataset.id.lastIndexOf('/')));
                 return JSON.stringify(ids) === JSON.stringify({wanted});
             }}""",
-            timeout=8000,
+            timeout=60000,
         )
 
     def detail(self, number: int) -> None:
         """Wait until this question is open."""
         self.page.wait_for_function(
-            f"() => document.getElementById('position').textContent.startsWith('#{number} ·')", timeout=8000
+            f"() => document.getElementById('position').textContent.startsWith('#{number} ·')", timeout=60000
         )
 
 
@@ -202,7 +202,7 @@ def opened(chromium: Any, report_of: Callable[..., Path]) -> Iterator[Callable[.
         found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
         found.page.on("request", lambda request: found.requests.append(request.url))
         found.page.goto(file.as_uri())
-        found.page.wait_for_selector("html[data-ready]", timeout=20000)
+        found.page.wait_for_selector("html[data-ready]", timeout=60000)
         return found
 
     yield open_report

@@ -184,7 +184,7 @@ def test_charts_are_drawn(opened: Callable, first_run: Path) -> None:
     assert figures.count() == 2
     for figure in figures.all():
         figure.scroll_into_view_if_needed()
-        figure.locator("svg").wait_for(timeout=8000)
+        figure.locator("svg").wait_for(timeout=60000)
     assert "strict-match" in page.page.locator("figure svg").first.text_content()
 
 

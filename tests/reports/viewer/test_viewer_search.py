@@ -106,27 +106,43 @@ def test_it_reads_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_search_goes_on_until_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", 300)
-    monkeypatch.setattr(finding, "PATIENCE", 0.3)
+    monkeypatch.setattr(finding, "PATIENCE", 600)
     taken = index(tmp_path, ["needle"] * 400)
-    gate = threading.Event()
+    allowed = threading.Semaphore(20)
     real = search._search
 
     def slowly(*arguments: object) -> None:
-        gate.wait(0.02)
+        allowed.acquire()
         real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(search, "_search", slowly)
     hunts = Hunts()
-    mask, share = hunts.find("run", taken, "needle", 0.1)
+
+    def asked_until_more(known: int) -> tuple[int, float]:
+        """How much is found, and the share that was searched, once it is more than is known."""
+        for _ in range(600):
+            mask, share = hunts.find("run", taken, "needle", 0.1)
+            if mask.sum() > known:
+                return int(mask.sum()), share
+        raise AssertionError("the search does not go on")
+
+    found, share = asked_until_more(0)
     assert 0 < share < 1
-    assert 0 < mask.sum() < 400
-    more, further = hunts.find("run", taken, "needle", 0.1)
-    assert further > share
-    assert more.sum() > mask.sum()
-    time.sleep(0.8)
+    assert found < 400
+    allowed.release(20)
+    more, further = asked_until_more(found)
+    assert share <= further < 1
+    assert more < 400
     (hunt,) = hunts._hunts.values()
-    assert hunt.stopped
-    gate.set()
-    mask, share = hunts.find("run", taken, "needle", 20)
+    monkeypatch.setattr(finding, "PATIENCE", -1)
+    for _ in range(600):
+        allowed.release()
+        if hunt.stopped:
+            break
+        time.sleep(0.1)
+    assert hunt.stopped, "nobody waits"
+    monkeypatch.setattr(finding, "PATIENCE", 600)
+    allowed.release(10_000)
+    mask, share = hunts.find("run", taken, "needle", 120)
     assert share == 1
     assert mask.all()
