@@ -2,12 +2,13 @@
 
     python benchmarks/roofline.py [--model FOLDER] [--rows 1,16,64] [--shared N] [--tokens N] [--rounds N]
 
-Measures the machine: bytes read a second from main memory, and multiplications of large matrices a second, in
-float32 with torch's threads. Counts what one step must do for a number of rows that share a prefix, operation
-by operation: every weight is read once and used by every row, the shared keys and values are read once, each
-row's own are read for it alone. The least time of an operation is the larger of bytes over bandwidth and
-operations over throughput; that of a step is their sum. The engine's step is measured as the difference
-between runs of few and of many tokens, so that loading and the prompts do not count.
+Measures the machine: bytes read a second from main memory, and multiplications of large matrices a second,
+in float32 with torch's threads, before and after each run of the engine. Counts what one step must do for a
+number of rows that share a prefix, operation by operation: every weight is read once and used by every row,
+the shared keys and values are read once, each row's own are read for it alone. The least time of an
+operation is the larger of bytes over bandwidth and operations over throughput; that of a step is their sum.
+The engine's step is the median time between the beginnings of two passes that hold one token of every row
+and nothing else.
 
 Without `--model` the catalogue's SmolLM2-135M is dequantised to float32 first.
 """
@@ -23,12 +24,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from resit.models.hf.engine import Engine
+from resit.models.hf.engine import PREFILL, Engine
 from resit.models.hf.rows import Row, Settings
 from resit.records import Sampling
 
@@ -36,7 +38,6 @@ DEQUANTISED = Path(__file__).parents[1] / "tests" / "reference" / "dequantised.p
 FLOAT = 4
 READ_BYTES = 2**29
 SIDE = 2048
-FEW = 4
 OWN = 70
 """Tokens of a question of GSM8K, which each row computes for itself."""
 
@@ -79,6 +80,14 @@ def measure() -> Machine:
     return Machine(READ_BYTES / best(stream.sum), 2 * SIDE**3 / best(lambda: left @ right))
 
 
+def between(before: Machine, after: Machine) -> Machine:
+    """The mean of two measurements: a machine that others share changes from minute to minute."""
+    return Machine(
+        (before.bandwidth + after.bandwidth) / 2,
+        (before.throughput + after.throughput) / 2,
+    )
+
+
 def step(model: Any, rows: int, shared: int, own: float) -> Iterator[Operation]:
     """The operations of one decode step: `rows` rows behind `shared` common tokens and `own` of each."""
     config = model.config
@@ -95,32 +104,49 @@ def step(model: Any, rows: int, shared: int, own: float) -> Iterator[Operation]:
         yield Operation(f"own keys {layer}", kept * own * rows, work * own * rows)
 
 
-def decoded(engine: Engine, prompt: list[int], rows: int, tokens: int) -> float:
-    """Seconds that the rows take for so many tokens, all told."""
-    vocabulary = range(5, 5 + OWN)
+def steps(engine: Engine, model: Any, prompt: list[int], rows: int, tokens: int) -> list[float]:
+    """Seconds from the beginning of one pass to that of the next, of passes with one token of every row."""
     asked = [
-        Row(n, (*prompt, *(token + n for token in vocabulary)), Sampling(max_tokens=tokens))
+        Row(n, (*prompt, *(token + n for token in range(5, 5 + OWN))), Sampling(max_tokens=tokens))
         for n in range(rows)
     ]
-    began = time.perf_counter()
-    ended = list(engine.run(asked))
-    taken = time.perf_counter() - began
+    begun: list[tuple[float, int]] = []
+    hook = model.register_forward_pre_hook(
+        lambda _model, _args, given: begun.append((time.perf_counter(), given["input_ids"].shape[1])),
+        with_kwargs=True,
+    )
+    try:
+        ended = list(engine.run(asked))
+    finally:
+        hook.remove()
     assert all(len(row.token_ids) == tokens for row in ended), "a row ended early"
-    return taken
+    return [
+        next_began - began
+        for (began, packed), (next_began, next_packed) in pairwise(begun)
+        if packed == next_packed == rows
+    ]
+
+
+def passes(rows: int, shared: int) -> int:
+    """Passes until the last row's prompt is computed, at most; the first rows decode meanwhile."""
+    return 1 + -(-(shared + rows * OWN) // PREFILL["cpu"])
+
+
+def own(rows: int, shared: int, tokens: int) -> float:
+    """Own keys of a row in the median step."""
+    return OWN + (passes(rows, shared) + tokens) / 2
 
 
 def reached(model: Any, tokenizer: Any, rows: int, options: argparse.Namespace) -> float:
-    """Seconds of one step of the engine, the median over the rounds."""
+    """Seconds of one step of the engine, the median."""
     settings = Settings(context=4096, rows=rows, end_token_ids=frozenset({-1}))
     engine = Engine(model, tokenizer, settings, print)
     prompt = [1000 + 7 * n % 20000 for n in range(options.shared)]
-    decoded(engine, prompt, rows, 2)
-    steps: list[float] = []
+    taken: list[float] = []
     for _ in range(options.rounds):
-        few, many = (decoded(engine, prompt, rows, tokens) for tokens in (FEW, FEW + options.tokens))
-        steps.append((many - few) / options.tokens)
+        taken += steps(engine, model, prompt, rows, passes(rows, options.shared) + options.tokens)
     engine.close()
-    return float(statistics.median(steps))
+    return statistics.median(taken)
 
 
 def opened(folder: str | None) -> tuple[Any, Any]:
@@ -148,20 +174,20 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--rows", default="1,16,64", help="rows decoded together")
     parser.add_argument("--shared", type=int, default=730, help="tokens that all rows share")
-    parser.add_argument("--tokens", type=int, default=24, help="tokens by which the two runs differ")
+    parser.add_argument("--tokens", type=int, default=24, help="steps that all rows take together")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    machine = measure()
     model, tokenizer = opened(options.model)
+    print(f"float32 with {torch.get_num_threads()} threads; load {os.getloadavg()[0]:.1f}")
     print(
-        f"{machine.bandwidth / 1e9:.1f} GB/s read, {machine.throughput / 1e9:.0f} GFLOP/s in float32 with "
-        f"{torch.get_num_threads()} threads; load {os.getloadavg()[0]:.1f}"
-    )
-    print(
-        f"{'rows':>5} {'least ms':>9} {'engine ms':>10} {'tokens/s':>9} {'possible':>9} {'share':>6}  most in"
+        f"{'rows':>5} {'GB/s':>6} {'GFLOP/s':>8} {'least ms':>9} {'engine ms':>10} {'tokens/s':>9} "
+        f"{'possible':>9} {'share':>6}  most in"
     )
     for rows in map(int, options.rows.split(",")):
-        operations = list(step(model, rows, options.shared, OWN + FEW + options.tokens / 2))
+        before = measure()
+        taken = reached(model, tokenizer, rows, options)
+        machine = between(before, measure())
+        operations = list(step(model, rows, options.shared, own(rows, options.shared, options.tokens)))
         least = sum(operation.seconds(machine) for operation in operations)
         moved = sum(
             o.seconds(machine)
@@ -169,14 +195,11 @@ def main() -> None:
             if o.bytes / machine.bandwidth > o.flops / machine.throughput
         )
         bound = "memory" if moved > least / 2 else "arithmetic"
-        taken = reached(model, tokenizer, rows, options)
         print(
-            f"{rows:5d} {1000 * least:9.1f} {1000 * taken:10.1f} {rows / taken:9.1f} {rows / least:9.1f} "
-            f"{least / taken:6.0%}  {bound}",
+            f"{rows:5d} {machine.bandwidth / 1e9:6.1f} {machine.throughput / 1e9:8.0f} {1000 * least:9.1f} "
+            f"{1000 * taken:10.1f} {rows / taken:9.1f} {rows / least:9.1f} {least / taken:6.0%}  {bound}",
             flush=True,
         )
-    again = measure()
-    print(f"afterwards {again.bandwidth / 1e9:.1f} GB/s, {again.throughput / 1e9:.0f} GFLOP/s")
 
 
 if __name__ == "__main__":

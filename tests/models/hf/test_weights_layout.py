@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from resit.models.hf.packed import packed
-from resit.models.hf.weights_layout import PackedLinear, pack_weights, unpack_weights
+from resit.models.hf.weights_layout import PackedLinear, Product, pack_weights, unpack_weights
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs a torch with oneDNN")
 
@@ -25,7 +25,7 @@ def test_a_packed_layer_is_the_layer(rows: int, bias: bool) -> None:
     plain = nn.Linear(40, 72, bias=bias)
     inputs = torch.randn(1, rows, 80)[..., ::2]
     with torch.inference_mode():
-        assert torch.allclose(PackedLinear(plain)(inputs), plain(inputs), atol=1e-5)
+        assert torch.allclose(Product([plain]).take(0, inputs), plain(inputs), atol=1e-5)
 
 
 def test_a_model_keeps_its_logits_and_its_embedding(small_model: Callable[[str], Any]) -> None:
@@ -42,6 +42,74 @@ def test_a_model_keeps_its_logits_and_its_embedding(small_model: Callable[[str],
         assert not any(type(module) is nn.Linear for module in model.modules())
         unpack_weights(model)
         assert torch.equal(model(ids).logits, before)
+
+
+class Branches(nn.Module):
+    """Three layers that read one tensor, and a fourth that reads what they say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 3)
+        self.second = nn.Linear(8, 5, bias=False)
+        self.third = nn.Linear(8, 2)
+        self.last = nn.Linear(10, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        together = [self.first(inputs), self.second(inputs), self.third(inputs)]
+        out: torch.Tensor = self.last(torch.cat(together, -1))
+        return out
+
+
+@torch.inference_mode()
+def test_layers_that_read_the_same_tensor_are_one_product() -> None:
+    torch.manual_seed(0)
+    model = Branches()
+    inputs = torch.randn(7, 8)
+    before = model(inputs)
+    assert pack_weights(model, lambda: model(inputs)) == 4
+    assert model.first.product is model.second.product is model.third.product is not model.last.product
+    assert torch.allclose(model(inputs), before, atol=1e-6)
+    assert model.first.product._inputs is None, "what was taken by all is held no longer"
+    for layer, wide in ((model.third, 2), (model.first, 3), (model.first, 3)):  # in no order, and again
+        assert layer(inputs).shape == (7, wide)
+    other = torch.randn(2, 8)
+    assert torch.equal(model.second(other), model.second(other)), "the other tensor's outputs are not taken"
+    unpack_weights(model)
+    assert torch.equal(model(inputs), before)
+    assert [child.bias is None for child in model.children()] == [False, True, False, False]
+
+
+@torch.inference_mode()
+def test_a_layer_that_is_called_twice_is_a_product_of_its_own() -> None:
+    model = Branches()
+    model.second = model.third = model.first
+    model.last = nn.Linear(9, 4)
+    inputs = torch.randn(3, 8)
+    before = model(inputs)
+    assert pack_weights(model, lambda: model(inputs)) == 2
+    assert model.first is model.second is model.third
+    assert torch.allclose(model(inputs), before, atol=1e-6)
+    unpack_weights(model)
+    assert model.first is model.second, "a shared layer stays shared"
+
+
+def test_a_model_that_cannot_take_pieces_of_a_product_has_products_apart(
+    small_model: Callable[[str], Any],
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_config(small_model("llama").config).eval()
+    layer = model.model.layers[1].mlp
+
+    class Whole(nn.Module):
+        def forward(self, gate: torch.Tensor) -> torch.Tensor:
+            return nn.functional.silu(gate.view(-1)).view(gate.shape)
+
+    layer.act_fn = Whole()
+    made = packed(model, 512)
+    made.quicken()
+    assert layer.up_proj.product is not layer.gate_proj.product
+    made.close()
 
 
 def test_a_model_that_reads_a_weight_itself_keeps_it(small_model: Callable[[str], Any]) -> None:

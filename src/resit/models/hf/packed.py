@@ -69,7 +69,10 @@ class PackedModel:
         self.use(True)
         try:
             before = self.plain(text)
-            if not _agrees(self._packed_plain, text, before):
+            for together in (True, False):
+                pack_weights(self.model, (lambda: self.plain(text)) if together else None)
+                if _agrees(self.plain, text, before):
+                    return
                 unpack_weights(self.model)
         finally:
             self.use(False)
@@ -91,10 +94,6 @@ class PackedModel:
         self.attention.pass_ = None
         positions = torch.arange(len(token_ids), device=self.device)
         return self._forward(token_ids, positions, range(len(token_ids)))
-
-    def _packed_plain(self, token_ids: Tensor) -> Tensor:
-        pack_weights(self.model)
-        return self.plain(token_ids)
 
     def _forward(self, token_ids: Tensor, positions: Tensor, keep: Sequence[int]) -> Tensor:
         asked: dict[str, Any] = {}
