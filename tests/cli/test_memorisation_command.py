@@ -168,11 +168,36 @@ def test_a_reference_model_has_a_signal_of_its_own(command, exam: Path, tmp_path
     assert found["signs"][0]["p_value"] == ratio["p_greater"], "it speaks for the likelihoods"
 
 
+def test_the_template_tasks_can_be_ones_own(probe, exam: Path, tmp_path: Path) -> None:
+    for name, kind in (("mine", "Seen"), ("varied", "Fresh")):
+        rows = [
+            {
+                "question": f"{kind} sum number {n} : what is {n} and {n} ?",
+                "answer": str(2 * n),
+                "template": n,
+            }
+            for n in range(SUMS)
+        ]
+        file = exam / f"{name}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        whole = {"text": "{{question}}", "target": "{{answer}}", "rule": "robust"}
+        (exam / f"{name}.yaml").write_text(TASK.format(name=name, file=file, **whole), encoding="utf-8")
+    found = probe(
+        "own", "--templates", "mine,varied", "--probes", "templates,likelihood", "--json", read=True
+    ).json
+    assert (found["templates"]["seen"], found["templates"]["fresh"]) == ("mine", "varied")
+    assert found["templates"]["n_first"] == SUMS
+    paired = [one for one in found["likelihoods"] if one["paired_by"]]
+    assert paired
+    assert all(one["p_greater"] < 1e-6 for one in paired)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--probes", "gap,smell"), "there is no probe 'smell'"),
         (("--completions", "seen"), "expected SEEN,FRESH"),
+        (("--templates", "seen"), "expected ORIGINALS,VARIANTS"),
         (("--reference-args", "x=1"), "has no effect without --reference-model"),
         (("--seen", "unheard"), "unheard"),
     ],

@@ -31,7 +31,8 @@ from resit.stats import wilson_interval
 from resit.tasks import Task, select
 
 PROBES = ("gap", "templates", "completion", "likelihood", "order")
-ORIGINALS, VARIANTS = "gsm_template_originals", "gsm_template_variants"
+TEMPLATES = ("gsm_template_originals", "gsm_template_variants")
+"""The tasks of the templates probe, where nobody names others."""
 COMPLETIONS = {"gsm8k": ("gsm8k_completion", "gsm_fresh_completion")}
 """Of a seen task, the tasks that let its questions, and fresh ones, be continued."""
 SAY_EVERY = 5.0
@@ -50,6 +51,7 @@ class Probing:
     seen: str
     fresh: str
     completions: tuple[str, ...]
+    templates: tuple[str, ...]
     fresh_seed: int
     variants: int
     reference_kind: str
@@ -70,6 +72,8 @@ class Probing:
                 )
         if self.completions and len(self.completions) != 2:
             raise UsageError(f"--completions: expected SEEN,FRESH, found {len(self.completions)} tasks")
+        if self.templates and len(self.templates) != 2:
+            raise UsageError(f"--templates: expected ORIGINALS,VARIANTS, found {len(self.templates)} tasks")
         if self.reference_args and not self.reference_kind:
             raise UsageError("--reference-args has no effect without --reference-model")
 
@@ -133,14 +137,15 @@ def _asked(wanted: Probing, model: Model) -> report.Asked:
     if "completion" in wanted.probes and not wanted.pair_of_completions:
         skipped["completion"] = f"no completion task is known for {wanted.seen}; name two with --completions"
     seen, fresh = wanted.pair_of_completions or ("", "")
+    originals, variants = wanted.templates or TEMPLATES
     return report.Asked(
         model=model.name,
         probes=tuple(probe for probe in wanted.probes if probe not in skipped),
         seen=wanted.seen,
         fresh=wanted.fresh,
         rule=wanted.rule,
-        originals=ORIGINALS,
-        variants=VARIANTS,
+        originals=originals,
+        variants=variants,
         completions=(seen, fresh),
         skipped=skipped,
     )
