@@ -1,11 +1,13 @@
 """Runs the same questions against llama.cpp's server, vLLM and `transformers serve`, one after another.
 
     python tests/reference/three_servers.py --gguf MODEL-f32.gguf --folder MODEL-hf --vllm ENV/bin/vllm -o OUT
-           [--only llama.cpp,vllm,transformers] [--limit 32] [--chat-limit 8] [--max-tokens 128]
+           [--only llama.cpp,llama.cpp-plain,vllm,transformers] [--limit 32] [--chat-limit 8]
+           [--max-tokens 128]
 
-Both files come from `dequantised.py`, so the weights are the same. Every server is examined by `resit doctor`
-and asked greedily, as text and as chat; OUT/<server>-<endpoint> are the runs, and the same with `.json` the
-examinations. `compare_servers.py OUT/*-completions` then lists where the texts part.
+Both files come from `dequantised.py`, so the weights are the same. `llama.cpp-plain` is llama.cpp without flash
+attention. Every server is examined by `resit doctor` and asked greedily, as text and as chat;
+OUT/<server>-<endpoint> are the runs, and the same with `.json` the examinations. `compare_servers.py
+OUT/*-completions` then lists where the texts part.
 """
 
 from __future__ import annotations
@@ -34,8 +36,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def serve_llama(path: str, port: int) -> None:
-    """llama.cpp's server in this process, with its own defaults but for the float32 cache."""
+def serve_llama(path: str, port: int, flash: bool) -> None:
+    """llama.cpp's server in this process, with its own defaults but for the float32 cache.
+
+    Without `flash` attention is computed in plain steps, which round less.
+    """
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -43,6 +48,8 @@ def serve_llama(path: str, port: int) -> None:
     params.port = port
     params.n_parallel, params.n_ctx = 2, 2 * CONTEXT
     params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+    if not flash:
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     signal.pause()
@@ -50,8 +57,10 @@ def serve_llama(path: str, port: int) -> None:
 
 def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
     """How each server is started; PORT stands for the port."""
+    llama = [sys.executable, __file__, "--serve-llama", str(asked.gguf), "--port", "PORT"]
     return {
-        "llama.cpp": [sys.executable, __file__, "--serve-llama", str(asked.gguf), "--port", "PORT"],
+        "llama.cpp": llama,
+        "llama.cpp-plain": [*llama, "--no-flash"],
         "vllm": [
             str(asked.vllm), "serve", str(asked.folder), "--dtype", "float32", "--host", "127.0.0.1",
             "--port", "PORT", "--max-model-len", str(CONTEXT), "--enforce-eager",
@@ -133,17 +142,18 @@ def main() -> None:
     options.add_argument("--gguf", type=Path)
     options.add_argument("--folder", type=Path)
     options.add_argument("--vllm", type=Path, default=Path("vllm"))
-    options.add_argument("--only", default="llama.cpp,vllm,transformers")
+    options.add_argument("--only", default="llama.cpp,llama.cpp-plain,vllm,transformers")
     options.add_argument("--task", default="gsm8k")
     options.add_argument("--limit", type=int, default=32)
     options.add_argument("--chat-limit", type=int, default=8)
     options.add_argument("--max-tokens", type=int, default=128)
     options.add_argument("-o", "--output", type=Path)
     options.add_argument("--serve-llama", help=argparse.SUPPRESS)
+    options.add_argument("--no-flash", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("--port", type=int, help=argparse.SUPPRESS)
     asked = options.parse_args()
     if asked.serve_llama:
-        serve_llama(asked.serve_llama, asked.port)
+        serve_llama(asked.serve_llama, asked.port, not asked.no_flash)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # the server goes too
     asked.output.mkdir(parents=True, exist_ok=True)
