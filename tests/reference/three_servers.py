@@ -4,7 +4,7 @@
            [--only llama.cpp,llama.cpp-plain,vllm,transformers] [--limit 32] [--chat-limit 8]
            [--max-tokens 128]
 
-Both files come from `dequantised.py`, so the weights are the same. `llama.cpp-plain` is llama.cpp without flash
+Both files come from `dequantised.py`: the weights are the same. `llama.cpp-plain` is llama.cpp without flash
 attention. Every server is examined by `resit doctor` and asked greedily, as text and as chat;
 OUT/<server>-<endpoint> are the runs, and the same with `.json` the examinations. `compare_servers.py
 OUT/*-completions` then lists where the texts part.
