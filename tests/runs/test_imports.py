@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -398,6 +399,23 @@ def test_deflated_logs_and_logs_of_unfinished_runs_are_read(imported: Import, tm
         ({"input": "What is 9 + 9?"}, "the question 'What is 9 + 9?'… is not among the 4 documents of sums"),
         ({"input": [{"role": "system", "content": "x"}]}, "input: expected text or chat turns"),
         ({"input": "attachment://f00"}, "refers to an attachment that the log does not hold"),
+        ({"input": 5}, "input: expected a list, found int"),
+        ({"epoch": "one"}, "epoch: expected a whole number from 0 up, found 'one'"),
+        ({"epoch": 0}, "epoch: expected a number from 1 up, found 0"),
+        ({"limit": "token"}, "limit: expected an object, found str"),
+        ({"messages": {"a": 1}}, "messages: expected a list, found dict"),
+        ({"messages": ["hello"]}, "messages: expected an object, found str"),
+        ({"messages": [{"role": "user", "content": 3}]}, "content: expected a list, found int"),
+        ({"output": []}, "output: expected an object, found list"),
+        ({"output": {"choices": "a"}}, "output.choices: expected a list, found str"),
+        ({"output": {"choices": ["a"]}}, "output.choices: expected an object, found str"),
+        (
+            {"output": {"choices": [{"message": "a"}]}},
+            "output.choices.message: expected an object, found str",
+        ),
+        ({"output": {"completion": 18}}, "output.completion: expected text, found int"),
+        ({"output": {"completion": "18", "time": "1 s"}}, "output.time: expected seconds, found '1 s'"),
+        ({"output": {"usage": {"input_tokens": "9"}}}, "usage.input_tokens: expected a whole number"),
     ],
 )
 def test_a_sample_that_cannot_be_used_is_named(
@@ -426,6 +444,54 @@ def test_a_samples_limit_is_a_cut_or_no_measurement(
     log = deflated(FOREIGN / "sums.eval", tmp_path / "limit.eval", **{"samples/r0_epoch_2.json": change})
     (found,) = [s for s in samples(imported(from_inspect, log)) if (s.doc_id, s.repeat) == (0, 1)]
     assert (found.finish_reason, found.error) == (reason, error)
+
+
+def test_an_error_in_plain_words_is_one(imported: Import, tmp_path: Path) -> None:
+    pytest.importorskip("zstandard", reason="pip install 'resit[inspect]'")
+    change = {"error": "server down"}
+    log = deflated(FOREIGN / "sums.eval", tmp_path / "error.eval", **{"samples/r0_epoch_2.json": change})
+    (found,) = [s for s in samples(imported(from_inspect, log)) if (s.doc_id, s.repeat) == (0, 1)]
+    assert found.error == "inspect_ai: server down"
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ([], "header.json the header: expected an object, found list"),
+        ({"eval": "sums"}, "eval: expected an object, found str"),
+        ({"eval": {"config": []}}, "eval.config: expected an object, found list"),
+        ({"eval": {"config": {"epochs": "2"}}}, "eval.config.epochs: expected a whole number"),
+        ({"plan": {"config": 1}}, "plan.config: expected an object, found int"),
+    ],
+)
+def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, said: str) -> None:
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(header))
+    with pytest.raises(UsageError) as error:
+        from_inspect.log_of(path)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_of_another_kind_is_refused(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "x.eval"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("header.json", "{}")
+    with pytest.raises(UsageError, match=f"is damaged: it is compressed by method {method}"):
+        from_inspect.log_of(path)
+
+
+def test_a_log_that_is_cut_or_flipped_anywhere_is_read_or_refused(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard", reason="pip install 'resit[inspect]'")
+    whole = deflated(FOREIGN / "sums.eval", tmp_path / "whole.eval").read_bytes()
+    path = tmp_path / "spoiled.eval"
+    for place in range(0, len(whole), max(1, len(whole) // 150)):
+        for data in (whole[:place], whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :]):
+            path.write_bytes(data)
+            with suppress(UsageError):
+                from_inspect.log_of(path)
+                list(from_inspect.entries(path))
 
 
 def test_what_is_no_inspect_log_is_refused(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from resit.records import Generation
 
 SYNC_SECONDS = 5.0
 """A crash of the machine (not of the process) may cost what was written in so many seconds."""
+_BINARY = getattr(os, "O_BINARY", 0)
+"""Windows would write every line end as two bytes."""
 
 _FIELDS = tuple(field.name for field in fields(Generation))
 _KNOWN = frozenset(_FIELDS)
@@ -38,7 +40,7 @@ class AppendFile:
         self.path = path
         self.torn_bytes = 0
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o644)
             self._length = jsonl.complete_length(path)
             self.torn_bytes = os.fstat(self._file).st_size - self._length
             if self.torn_bytes:

@@ -108,5 +108,19 @@ def text_of(value: Any, name: str) -> str:
     return value
 
 
+def mapping_of(value: Any, name: str) -> dict[str, Any]:
+    """The value as an object, an empty one for null; raises NotAsExpected."""
+    if value is not None and not isinstance(value, dict):
+        raise NotAsExpected(f"{name}: expected an object, found {_kind(value)}")
+    return value or {}
+
+
+def list_of(value: Any, name: str) -> list[Any]:
+    """The value as a list, an empty one for null; raises NotAsExpected."""
+    if value is not None and not isinstance(value, list):
+        raise NotAsExpected(f"{name}: expected a list, found {_kind(value)}")
+    return value or []
+
+
 def _kind(value: Any) -> str:
     return "null" if value is None else type(value).__name__

@@ -15,7 +15,18 @@ from typing import IO, Any
 
 from resit.errors import UsageError
 from resit.records import FinishReason, Message, Prompt
-from resit.runs.imports.entries import Answer, Entries, Entry, Key, NotAsExpected, Problem
+from resit.runs.imports.entries import (
+    Answer,
+    Entries,
+    Entry,
+    Key,
+    NotAsExpected,
+    Problem,
+    list_of,
+    mapping_of,
+    text_of,
+    whole_number,
+)  # fmt: skip
 
 ZSTANDARD = 93
 """The zip method that inspect_ai compresses with since 2026; older logs are deflated."""
@@ -49,16 +60,20 @@ def log_of(path: Path) -> Log:
     with _Archive(path) as archive:
         name = "header.json" if "header.json" in archive.names else "_journal/start.json"
         try:
-            header = archive.read(name)
+            return _log(mapping_of(archive.read(name), "the header"))
         except NotAsExpected as problem:
             raise UsageError(f"{path}: {name} {problem}") from None
-    about = header.get("eval", {})
+
+
+def _log(header: Mapping[str, Any]) -> Log:
+    about = mapping_of(header.get("eval"), "eval")
+    config = mapping_of(about.get("config"), "eval.config")
     return Log(
         task=str(about.get("task", "")),
         model=str(about.get("model", "")),
         status=str(header.get("status", "started")),
-        epochs=int(about.get("config", {}).get("epochs") or 1),
-        settings=header.get("plan", {}).get("config", {}),
+        epochs=whole_number(config.get("epochs") or 1, "eval.config.epochs"),
+        settings=mapping_of(mapping_of(header.get("plan"), "plan").get("config"), "plan.config"),
     )
 
 
@@ -79,12 +94,12 @@ Resolve = Callable[[str], str]
 
 def _sample(archive: _Archive, name: str) -> tuple[dict[str, Any], Resolve]:
     """A sample with its messages, and what turns references to attachments into text."""
-    sample = archive.read(name)
-    attachments: Any = sample.get("attachments") or {}
+    sample = mapping_of(archive.read(name), "the sample")
+    attachments: Any = mapping_of(sample.get("attachments"), "attachments")
     if name.endswith("/sample.json"):
         folder = name.removesuffix("sample.json")
-        sample["messages"] = [item for part in archive.sequence(folder + "messages/") for item in part]
-        attachments = [item for part in archive.sequence(folder + "attachments/") for item in part]
+        sample["messages"] = list(archive.sequence(folder + "messages/"))
+        attachments = list(archive.sequence(folder + "attachments/"))
     return sample, partial(_resolved, attachments)
 
 
@@ -104,14 +119,14 @@ def _entry(name: str, sample: Mapping[str, Any], resolve: Resolve) -> Entry:
             raise NotAsExpected(f"expected an inspect_ai sample; it has no {key!r}")
     text = _asked(sample["input"], resolve)
     answer = _answer(sample, resolve)
-    return Entry(name, Key(text=text), (answer,), _prompt(sample.get("messages") or [], resolve))
+    return Entry(name, Key(text=text), (answer,), _prompt(sample.get("messages"), resolve))
 
 
 def _asked(given: Any, resolve: Resolve) -> str:
     """The question: the sample's input, or the last user turn of a chat."""
     if isinstance(given, str):
         return resolve(given)
-    turns = [turn for turn in given if isinstance(turn, Mapping) and turn.get("role") == "user"]
+    turns = [t for t in list_of(given, "input") if isinstance(t, Mapping) and t.get("role") == "user"]
     if not turns:
         raise NotAsExpected("input: expected text or chat turns with a user's among them")
     return _content(turns[-1].get("content"), resolve)
@@ -121,48 +136,62 @@ def _content(content: Any, resolve: Resolve) -> str:
     """A turn's text without its reasoning, which a list of content keeps apart."""
     if isinstance(content, str):
         return resolve(content)
-    parts = [part for part in content or [] if isinstance(part, Mapping) and part.get("type") == "text"]
+    listed = list_of(content, "content")
+    parts = [part for part in listed if isinstance(part, Mapping) and part.get("type") == "text"]
     return "\n".join(resolve(str(part.get("text", ""))) for part in parts)
 
 
 def _answer(sample: Mapping[str, Any], resolve: Resolve) -> Answer:
-    repeat, error = int(sample["epoch"]) - 1, sample.get("error")
-    limit = (sample.get("limit") or {}).get("type")
+    repeat, error = whole_number(sample["epoch"], "epoch") - 1, sample.get("error")
+    if repeat < 0:
+        raise NotAsExpected("epoch: expected a number from 1 up, found 0")
+    limit = mapping_of(sample.get("limit"), "limit").get("type")
     if error is not None:
-        return Answer("", repeat, "error", error=f"inspect_ai: {error.get('message', error)}")
+        words = error.get("message", error) if isinstance(error, Mapping) else error
+        return Answer("", repeat, "error", error=f"inspect_ai: {words}")
     if limit is not None and limit not in _CUT:
         return Answer("", repeat, "error", error=f"inspect_ai: the sample's {limit} limit was reached")
-    output = sample.get("output") or {}
-    choices = output.get("choices") or [{}]
-    text = output.get("completion") or _content(choices[0].get("message", {}).get("content", ""), resolve)
-    reason = "length" if limit else _FINISH.get(choices[0].get("stop_reason"), "unknown")
-    return Answer(
-        resolve(text), repeat, reason, seconds=output.get("time"), **_usage(output.get("usage") or {})
-    )
+    output = mapping_of(sample.get("output"), "output")
+    choices = list_of(output.get("choices"), "output.choices")
+    choice = mapping_of(choices[0], "output.choices") if choices else {}
+    said = mapping_of(choice.get("message"), "output.choices.message").get("content", "")
+    text = text_of(output.get("completion") or _content(said, resolve), "output.completion")
+    reason = "length" if limit else _FINISH.get(str(choice.get("stop_reason")), "unknown")
+    usage = _usage(mapping_of(output.get("usage"), "output.usage"))
+    return Answer(resolve(text), repeat, reason, seconds=_seconds(output.get("time")), **usage)
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise NotAsExpected(f"output.time: expected seconds, found {value!r}")
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     """Token counts; inspect_ai's `input_tokens` leaves out those that came from or went into a cache."""
     if not usage:
         return {}
-    cached = usage.get("input_tokens_cache_read") or 0
-    written = usage.get("input_tokens_cache_write") or 0
-    counts = {
-        "prompt_tokens": usage.get("input_tokens", 0) + cached + written,
-        "completion_tokens": usage.get("output_tokens", 0),
-    }
+    names = ("input_tokens", "output_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
+    fresh, told, cached, written = (whole_number(usage.get(name) or 0, f"usage.{name}") for name in names)
+    counts = {"prompt_tokens": fresh + cached + written, "completion_tokens": told}
     return {**counts, "cached_tokens": cached} if cached else counts
 
 
-def _prompt(messages: list[Any], resolve: Resolve) -> Prompt | None:
+def _prompt(messages: Any, resolve: Resolve) -> Prompt | None:
     """The turns before the last answer; None for a dialogue with tools."""
-    last = max(
-        (i for i, turn in enumerate(messages) if turn.get("role") == "assistant"), default=len(messages)
-    )
-    asked = messages[:last]
+    turns = [mapping_of(turn, "messages") for turn in list_of(messages, "messages")]
+    last = max((i for i, turn in enumerate(turns) if turn.get("role") == "assistant"), default=len(turns))
+    asked = turns[:last]
     if not asked or any(turn.get("role") not in ("system", "user", "assistant") for turn in asked):
         return None
     return tuple(Message(turn["role"], _content(turn.get("content"), resolve)) for turn in asked)
+
+
+# What Python's zipfile raises for zips that are cut, flipped, encrypted or of another time.
+_DAMAGED = (
+    ValueError, zipfile.BadZipFile, zlib.error, EOFError, struct.error, OSError, KeyError,
+    NotImplementedError, RuntimeError, OverflowError,
+)  # fmt: skip
 
 
 class _Archive:
@@ -176,7 +205,7 @@ class _Archive:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from None
         try:
             self._zip = zipfile.ZipFile(self._file)
-        except zipfile.BadZipFile as error:
+        except _DAMAGED as error:
             self._file.close()
             raise UsageError(
                 f"{path} is not an .eval log, which is a zip: {error}",
@@ -200,17 +229,19 @@ class _Archive:
         """The JSON of a member; raises NotAsExpected where it is damaged."""
         try:
             return json.loads(self._bytes(self._zip.getinfo(name)))
-        except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except _DAMAGED as error:
             raise NotAsExpected(f"is damaged: {error}") from None
 
     def sequence(self, folder: str) -> Iterator[Any]:
-        """The numbered members of a folder, in order."""
+        """What the numbered members of a folder list, in order."""
         numbered = re.compile(re.escape(folder) + r"(\d+)\.json")
         found = [(int(match[1]), match[0]) for match in map(numbered.fullmatch, self.names) if match]
         for _, name in sorted(found):
-            yield self.read(name)
+            yield from list_of(self.read(name), name)
 
     def _bytes(self, member: zipfile.ZipInfo) -> bytes:
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTANDARD):
+            raise zipfile.BadZipFile(f"it is compressed by method {member.compress_type}")
         if member.compress_type != ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):  # Python 3.14 reads it
             return self._zip.read(member)
         self._file.seek(member.header_offset)
