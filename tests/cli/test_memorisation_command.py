@@ -197,6 +197,7 @@ def test_the_template_tasks_can_be_ones_own(probe, exam: Path, tmp_path: Path) -
     [
         (("--probes", "gap,smell"), "there is no probe 'smell'"),
         (("--completions", "seen"), "expected SEEN,FRESH"),
+        (("--shard-rows", 2), "--shuffles 3: --shard-rows 2 allows 1"),
         (("--templates", "seen"), "expected ORIGINALS,VARIANTS"),
         (("--reference-args", "x=1"), "has no effect without --reference-model"),
         (("--seen", "unheard"), "unheard"),

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import math
+import random
 import zlib
+from collections import defaultdict
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from resit.probes.order import order_test, shards
 from resit.probes.signals import SIGNALS, Reading
@@ -49,6 +52,23 @@ def test_shards_are_neighbours_and_their_shuffles_never_the_published_order() ->
     assert made == shards([str(row) for row in range(11)], 3, 4, seed=5)
     with pytest.raises(ValueError, match="two rows"):
         shards(["a"], 1, 1, 0)
+    with pytest.raises(ValueError, match="5 orders besides"):
+        shards(["a", "b", "c"], 3, 6, 0)
+
+
+@pytest.mark.parametrize(("rows", "shuffles"), [(2, 1), (3, 4), (3, 5), (5, 4)])
+def test_a_model_without_preference_is_flagged_as_often_as_promised(rows: int, shuffles: int) -> None:
+    models, groups = 200, 12
+    flagged = 0
+    for seed in range(models):
+        rng = random.Random(seed)
+        found: defaultdict[str, float] = defaultdict(lambda rng=rng: rng.gauss(0, 1))
+        made = shards([f"row {row}" for row in range(rows * groups)], rows, shuffles, seed)
+        published = [found[shard.published] for shard in made]
+        orders = [[found[text] for text in shard.shuffled] for shard in made]
+        assert all(len({shard.published, *shard.shuffled}) == shuffles + 1 for shard in made)
+        flagged += order_test(published, orders, permutations=199, seed=seed).p_value <= 0.05
+    assert flagged <= binom.ppf(0.999, models, 0.05)
 
 
 def test_a_preferred_order_is_found_and_no_preference_is_not() -> None:

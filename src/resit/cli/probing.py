@@ -19,7 +19,7 @@ from resit.cli.scoring import judge
 from resit.errors import INTERRUPTED, ResitError, TooManyErrors, UsageError
 from resit.jsonl import write_atomic
 from resit.models import LikelihoodModel, Model, Setup, create, parse_model_args
-from resit.probes.order import shards
+from resit.probes.order import most_shuffles, shards
 from resit.prompts import chat_options
 from resit.prompts.asking import limited
 from resit.records import Document, Passage
@@ -74,6 +74,11 @@ class Probing:
             raise UsageError(f"--completions: expected SEEN,FRESH, found {len(self.completions)} tasks")
         if self.templates and len(self.templates) != 2:
             raise UsageError(f"--templates: expected ORIGINALS,VARIANTS, found {len(self.templates)} tasks")
+        if "order" in self.probes and self.shuffles > most_shuffles(self.shard_rows):
+            raise UsageError(
+                f"--shuffles {self.shuffles}: --shard-rows {self.shard_rows} allows "
+                f"{most_shuffles(self.shard_rows)}, for no two orders of a group may be the same"
+            )
         if self.reference_args and not self.reference_kind:
             raise UsageError("--reference-args has no effect without --reference-model")
 

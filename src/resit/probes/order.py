@@ -6,6 +6,7 @@ published one. Oren et al. 2023, arXiv 2310.17623.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,26 +24,36 @@ class Shard:
 
 
 def shards(rows: Sequence[str], size: int, shuffles: int, seed: int, separator: str = "\n\n") -> list[Shard]:
-    """The rows in groups of `size` neighbours, each with seeded shuffles that are not the published order.
+    """The rows in groups of `size` neighbours, each with seeded shuffles.
 
-    A last group of fewer rows is left out. ValueError for a size below 2 or no shuffles.
+    No two orders of a group are the same, or the published one, which cannot come twice, would differ from
+    the others in that and be no draw among them. A last group of fewer rows is left out. ValueError for a
+    size below 2, no shuffles, or more than `size` rows have.
     """
     if size < 2 or shuffles < 1:
         raise ValueError("an order needs at least two rows and one shuffle")
+    if shuffles > most_shuffles(size):
+        raise ValueError(f"{size} rows have {most_shuffles(size)} orders besides the published one")
     return [
         _shard(rows[start : start + size], shuffles, random.Random(f"{seed} {start}"), separator)
         for start in range(0, len(rows) - size + 1, size)
     ]
 
 
+def most_shuffles(size: int) -> int:
+    """How many orders `size` rows have besides the published one."""
+    return math.factorial(size) - 1
+
+
 def _shard(rows: Sequence[str], shuffles: int, chance: random.Random, separator: str) -> Shard:
-    orders: list[str] = []
-    while len(orders) < shuffles:
-        order = list(range(len(rows)))
+    published = tuple(range(len(rows)))
+    orders = {published: None}  # in the order in which they were drawn
+    while len(orders) <= shuffles:
+        order = list(published)
         chance.shuffle(order)
-        if order != list(range(len(rows))):
-            orders.append(separator.join(rows[at] for at in order))
-    return Shard(separator.join(rows), tuple(orders))
+        orders[tuple(order)] = None
+    texts = [separator.join(rows[at] for at in order) for order in orders]
+    return Shard(texts[0], tuple(texts[1:]))
 
 
 @dataclass(frozen=True, slots=True)
