@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_DEMO := $(BIN)/resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh --limit 16 \
 	--output-path runs/demo
 
-.PHONY: demo test test-vllm check format bench clean
+.PHONY: demo test test-vllm docs check format bench clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -45,6 +45,9 @@ $(VLLM_VENV)/.ready: pyproject.toml Makefile
 test-vllm: $(VLLM_VENV)/.ready  ## the vLLM backend on vLLM for CPUs, in an environment of its own
 	$(VLLM_VENV)/bin/python -m pytest tests/vllm
 
+docs: $(VENV)/.dev           ## the documentation as a site that needs no network: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
 check: $(VENV)/.dev          ## lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -59,4 +62,4 @@ bench: $(VENV)/.dev          ## side by side with other programs and the machine
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache site
