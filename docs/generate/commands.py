@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,4 +109,5 @@ def _text(text: str) -> str:
     parts[::2] = [
         "".join(f"&#{ord(c)};" if c in "\\*_[]<>|{}~^=$#" else c for c in part) for part in parts[::2]
     ]
-    return "`".join(part.replace("|", "&#124;") for part in parts)
+    told = "`".join(part.replace("|", "&#124;") for part in parts)
+    return re.sub(r"\bdocs/([a-z]+)\.md", r"[\1](../\1.md)", told)
