@@ -82,7 +82,7 @@ def test_a_card_of_the_catalogue_names_reference_licence_and_pairs(monkeypatch: 
     assert card["reference"]["implementation"] == "scaleapi/gsm1k_eval"
     assert len(card["reference"]["pinned"]) == 40
     assert card["data"]["licence"] == "MIT"
-    assert "gsm1k_eval LICENSE.md" in card["data"]["licence_stated_in"]
+    assert "scaleapi/gsm1k_eval/blob/c5c2ecc8" in card["data"]["licence_stated_in"]
     assert card["pairs"] == ["gsm8k/gsm1k"]
     assert card["status"] == "aligned"
 

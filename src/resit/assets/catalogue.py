@@ -74,6 +74,8 @@ class Asset:
     archive: str | None = None
     """The file whose members are files of the asset too."""
     note: str = ""
+    unpinned: str = ""
+    """Why some of its links follow a branch and not a commit."""
 
 
 def _tuples(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from resit.assets.catalogue import File
 from resit.assets.fetch import cache_folder, store
-from resit.assets.sources import Opened, SourceFailure
+from resit.assets.sources import Opened, SourceFailure, check_may_fetch
 
 SOURCE = re.compile(r"hf:(models/)?([^/@]+/[^/@]+)@([^/]+)/(.+)")
 CONVERTED = "refs/convert/parquet"
@@ -108,6 +108,7 @@ def download(repo: str, revision: str, name: str, repo_type: str = "dataset") ->
 
 
 def _downloaded(repo: str, revision: str, name: str, repo_type: str) -> Path:
+    check_may_fetch()
     with _explained():
         from huggingface_hub import HfApi, hf_hub_download
 
@@ -199,6 +200,7 @@ def repository(path: str, revision: str | None) -> Repository:
 
 
 def _asked(path: str, revision: str | None) -> Repository:
+    check_may_fetch()
     with _explained():
         from huggingface_hub import HfApi
 

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -18,6 +19,25 @@ from typing import BinaryIO, cast
 TIMEOUT_SECONDS = 30
 GITHUB = re.compile(r"https://github\.com/([^/@]+/[^/@]+)@([^/]+)/(.+)")
 PYPI = re.compile(r"pypi:([A-Za-z0-9._-]+)==([^!]+)(?:!(.+))?")
+
+
+_only_here: ContextVar[bool] = ContextVar("only_here", default=False)
+
+
+@contextmanager
+def only_here() -> Iterator[None]:
+    """Within, nothing is fetched: what is not on this machine cannot be had."""
+    token = _only_here.set(True)
+    try:
+        yield
+    finally:
+        _only_here.reset(token)
+
+
+def check_may_fetch() -> None:
+    """Raise SourceFailure where nothing may be fetched."""
+    if _only_here.get():
+        raise SourceFailure("it is not on this machine, and nothing is fetched now", "`resit data download`")
 
 
 class SourceFailure(Exception):
@@ -149,4 +169,6 @@ def opened(source: str) -> AbstractContextManager[Opened]:
     scheme = source.partition(":")[0]
     if scheme not in _OPENERS:
         raise SourceFailure(f"unknown kind of source, expected one of {', '.join(_OPENERS)}")
+    if scheme not in ("file", "hf"):  # the hub has a cache of its own, which is looked in first
+        check_may_fetch()
     return _OPENERS[scheme](source)

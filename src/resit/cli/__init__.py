@@ -10,6 +10,7 @@ import sys
 import typer
 
 from resit.cli import (
+    check,
     compare,
     data,
     doctor,
@@ -62,6 +63,7 @@ for verb in (
     power,
     gate,
     data,
+    check,
     doctor,
     imports,
     export,

@@ -9,7 +9,7 @@ from resit import assets
 from resit.errors import AssetError, UsageError
 from resit.prompts import questions
 from resit.records import Message, Prompt
-from resit.tasks import Task, pairs, protocol_digest
+from resit.tasks import Task, aligned, pairs, protocol_digest
 
 
 def card(task: Task) -> dict[str, Any]:
@@ -21,6 +21,7 @@ def card(task: Task) -> dict[str, Any]:
         "about": own.about,
         "status": own.status,
         "record": own.record,
+        "alignment": [_measured(record) for record in aligned.records(task.name)],
         "source": task.source,
         "version": (config.metadata or {}).get("version"),
         "tags": list(config.tags),
@@ -40,6 +41,22 @@ def card(task: Task) -> dict[str, Any]:
         **_scoring(task),
         **_from_data(task),
     }
+
+
+def _measured(record: aligned.Record) -> dict[str, Any]:
+    """A record of alignment in short; what it does not hold is left out."""
+    of = record.model or record.responses
+    shown = {
+        "kind": record.kind,
+        "verdict": record.verdict,
+        "reference": f"{record.reference.implementation} {record.reference.version}",
+        "of": of.name if of else record.twin or None,
+        "n": record.n,
+        "same_texts": record.same_texts,
+        "scores": {rule: [scores.ours, scores.theirs] for rule, scores in record.rules.items()},
+        "date": record.date,
+    }
+    return {key: value for key, value in shown.items() if value not in (None, {})}
 
 
 def _data(task: Task) -> dict[str, Any]:
@@ -126,6 +143,10 @@ def lines(shown: Mapping[str, Any]) -> Iterator[str]:
     ):
         if shown.get(key) not in (None, "", 0):
             yield f"  {key.replace('_', ' ')}: {shown[key]}"
+    for record in shown["alignment"]:
+        of = f" {record['of']}" if "of" in record else ""
+        n = f", {record['n']} questions" if "n" in record else ""
+        yield f"  measured: {record['kind']}{of}: {record['verdict']} with {record['reference']}{n}"
     for key in ("tags", "pairs", "metrics", "rules"):
         if shown[key]:
             yield f"  {key}: {', '.join(shown[key])}"

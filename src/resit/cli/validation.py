@@ -85,6 +85,16 @@ def validate(task: Task) -> Validation:
     return found
 
 
+def unproved(task: Task) -> list[str]:
+    """The errors of texts and golds alone. Raises ResitError when the task cannot be rendered."""
+    found = Validation(task.name)
+    task.sampling()
+    questions = checks.rendered(task)
+    _check_texts(questions, found)
+    _check_golds(questions, with_trust(task.rules, True), found)
+    return [finding.text for finding in found.findings if finding.level == "error"]
+
+
 def _check_texts(questions: Sequence[Question], found: Validation) -> None:
     if empty := checks.empty(questions):
         found.add("error", f"{_some(empty)}: the prompt or the reference is empty")
