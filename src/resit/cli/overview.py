@@ -33,7 +33,6 @@ JOBS = {
         "tasks": "the protocols, and whether a task file holds together",
         "data": "data sets and models: licence, source, digest",
         "check": "preflight: catalogue, exemplars, right answers, docs",
-        "check": "preflight: catalogue, tasks, records, documentation",
     },
 }
 """Verbs by job, in the order in which they are met."""
