@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_DEMO := $(BIN)/resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh --limit 16 \
 	--output-path runs/demo
 
-.PHONY: demo test test-vllm docs check format bench clean
+.PHONY: demo test test-vllm docs check format coverage fuzz sbom audit bench clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -58,8 +58,34 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Each package that decides about a score, or keeps it, on its own: at least 95 % of its lines and branches.
+coverage: $(VENV)/.dev       ## how much of what grades, counts, asks and records the tests reach
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report= tests/grading tests/stats tests/prompts tests/runs tests/cli
+	for part in grading stats prompts runs; do \
+		$(BIN)/coverage report --include="src/resit/$$part/*" --fail-under 95 || exit 1; \
+	done
+
+MINUTES ?= 10
+fuzz: $(VENV)/.dev           ## hostile files and replies, MINUTES for each reader
+	$(BIN)/python -m benchmarks.fuzz --minutes $(MINUTES) --summary benchmarks/results/fuzz.md
+
+# The tools look at the environment from one of their own, so that they do not list themselves.
+TOOLS_VENV ?= .venv-tools
+$(TOOLS_VENV)/.ready: Makefile
+	test -x $(TOOLS_VENV)/bin/python || $(PYTHON) -m venv $(TOOLS_VENV)
+	$(TOOLS_VENV)/bin/python -m pip install --quiet 'cyclonedx-bom>=7' 'pip-audit>=2.9'
+	@touch $@
+
+sbom: $(VENV)/.dev $(TOOLS_VENV)/.ready   ## dist/sbom.json (CycloneDX) and dist/licences.md: what the extras bring
+	mkdir -p dist
+	$(TOOLS_VENV)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-format JSON -o dist/sbom.json $(VENV)
+	$(BIN)/python release/licences.py > dist/licences.md
+
+audit: $(VENV)/.dev $(TOOLS_VENV)/.ready  ## known vulnerabilities of what is installed
+	PIPAPI_PYTHON_LOCATION=$(BIN)/python $(TOOLS_VENV)/bin/pip-audit --local --skip-editable --strict
+
 bench: $(VENV)/.dev          ## side by side with other programs and the machine's limit
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache site
+	rm -rf $(VENV) $(VLLM_VENV) $(TOOLS_VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache site
