@@ -87,6 +87,19 @@ def test_a_card_of_the_catalogue_names_reference_licence_and_pairs(monkeypatch: 
     assert card["status"] == "aligned"
 
 
+def test_a_card_tells_what_was_measured_beside_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESIT_MIRROR", "/nowhere")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    text = run("show", "gsm8k_kshot_base_gen").stdout
+    assert "  measured: vectors: equal with scitix/sieval f2c86c3\n" in text
+    (card,) = json.loads(run("show", "gsm8k_cot_zeroshot", "--json").stdout)["tasks"]
+    first = card["alignment"][0]
+    assert (first["kind"], first["n"], first["same_texts"]) == ("replay", 1319, 1319)
+    assert all(ours == theirs for ours, theirs in first["scores"].values())
+    (card,) = json.loads(run("show", "svamp", "--json").stdout)["tasks"]
+    assert card["alignment"] == []
+
+
 def test_names_may_be_separated_by_commas(monkeypatch: pytest.MonkeyPatch, make: Callable[..., str]) -> None:
     monkeypatch.setenv("RESIT_MIRROR", "/nowhere")
     cards = json.loads(run("show", "svamp, gsm_hard", "--json").stdout)["tasks"]
