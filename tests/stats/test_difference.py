@@ -23,6 +23,7 @@ class TestMcNemar:
         assert round(stats.mcnemar_midp(70, 45), 5) == 0.01988
         assert found.p_value == stats.mcnemar_midp(70, 45)
         assert stats.paired_counts(70, 45, 1319, exact=True).p_value == stats.mcnemar_exact(70, 45)
+        assert (found.interval.low, found.interval.high) == (found.ci_low, found.ci_high)
 
     def test_pairing_decides_the_verdict(self):
         """peers.md 4.3; its marginals are not given, these come closest."""

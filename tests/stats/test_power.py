@@ -96,6 +96,23 @@ def test_largest_discordance():
     assert stats.largest_discordance(0.5, 1319, factor) == 1
 
 
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (lambda: stats.repeats_error(10, 0.1, 0.1, 0), "repeats >= 1"),
+        (lambda: stats.repeats_error(10, -0.1, 0.1, 1), "variances >= 0"),
+        (lambda: stats.repeats_error(10, 0.1, -0.1, 1), "variances >= 0"),
+        (lambda: stats.questions_needed(0, 0.2, 2.8), "effect other than 0"),
+        (lambda: stats.questions_needed(0.1, -0.2, 2.8), "variance >= 0"),
+        (lambda: stats.power_of_test(0.1, 0.0), "standard error above 0"),
+        (lambda: stats.standard_error([1.0]), "at least 2 values, not 1"),
+    ],
+)
+def test_what_has_no_error_or_size_is_refused(refused, said):
+    with pytest.raises(ValueError, match=said):
+        refused()
+
+
 def test_power_of_test():
     assert stats.power_of_test(2.80159, 1.0) == pytest.approx(0.8, abs=1e-4)
     assert stats.power_of_test(0.0, 1.0) == pytest.approx(0.05)

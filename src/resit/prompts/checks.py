@@ -44,7 +44,7 @@ def leaks(task: Task) -> Iterator[tuple[int, int]]:
     if not shots(task, None) or task.exemplars.holds_documents:
         return
     documents = task.documents()
-    columns = frozenset(documents[0].fields) if documents else frozenset()
+    columns = frozenset(documents[0].fields)
     asked = document_frame(task, columns)
     known = {_folded(asked, document.fields): document.doc_id for document in documents}
     worked = exemplar_frame(task, columns)
@@ -60,8 +60,7 @@ def _folded(frame: Frame, fields: Any) -> str:
 
 def worked_answers(task: Task) -> list[str]:
     """The answers that the exemplars show, in the pool's order; none for a task without exemplars."""
-    documents = task.documents()
-    if not shots(task, None) or not documents:
+    if not shots(task, None):
         return []
-    frame = exemplar_frame(task, frozenset(documents[0].fields))
+    frame = exemplar_frame(task, frozenset(task.documents()[0].fields))
     return [frame.answer(fields) for fields in task.exemplars.rows]
