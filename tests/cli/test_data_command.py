@@ -125,5 +125,5 @@ def test_verify_of_a_named_asset_that_is_not_here_is_an_error(tmp_path: Path) ->
 def test_every_verb_has_help_with_an_example(verb: str) -> None:
     done = resit(verb, "--help")
     assert done.returncode == 0
-    assert "Example: " in done.stdout
+    assert "Example:\n" in done.stdout
     assert "--json" in done.stdout

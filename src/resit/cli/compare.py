@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resit.cli.examples import examples
+from resit.cli.examples import example_of, examples
 
 if TYPE_CHECKING:
     from resit.reports.comparison import Comparison
@@ -99,9 +99,9 @@ def compare(
         statistics.show_counted(discordant, n, counts, exact, confidence, as_json)
         return
     if n is not None:
-        raise UsageError("--n has no effect without --discordant", EXAMPLE)
+        raise UsageError("--n has no effect without --discordant", example_of(EXAMPLE))
     if not runs or len(runs) < 2:
-        raise UsageError(f"expected two or more run folders, found {len(runs or [])}", EXAMPLE)
+        raise UsageError(f"expected two or more run folders, found {len(runs or [])}", example_of(EXAMPLE))
     from resit.reports.comparison import Method, compare_many, compare_tasks
 
     method = Method(not unpaired, exact, bootstrap, confidence, across_protocols)

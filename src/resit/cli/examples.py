@@ -9,3 +9,8 @@ def examples(*commands: str, status: str = "") -> str:
     keep_lines = "\b"
     lines = "\n".join([keep_lines, title, *(f"  {command}" for command in commands)])
     return lines + (f"\n\nExit status: {status}" if status else "")
+
+
+def example_of(epilog: str) -> str:
+    """The first of a verb's examples, as an error's hint."""
+    return "Example: " + epilog.split("\n")[2].strip()

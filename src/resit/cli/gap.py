@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resit.cli.examples import examples
+from resit.cli.examples import example_of, examples
 
 if TYPE_CHECKING:
     from resit.reports.gap_league import GapLeague
@@ -109,7 +109,9 @@ def gap(
 
     forms = [bool(runs), counts is not None, csv is not None]
     if sum(forms) != 1:
-        raise UsageError("expected run folders, or --counts, or --csv, and one of them only", EXAMPLE)
+        raise UsageError(
+            "expected run folders, or --counts, or --csv, and one of them only", example_of(EXAMPLE)
+        )
     named = (("--counts", counts), ("--csv", csv), ("--versus", versus), ("--by", by))
     form = next((name for name, value in named if value), "run folders")
     options.refuse_others(
@@ -135,7 +137,9 @@ def gap(
         from resit.reports.paired_gaps import paired_gap_of_runs
 
         if not runs or len(runs) > 2:
-            raise UsageError("--by expects SEEN and FRESH run folders, or one that holds both tasks", EXAMPLE)
+            raise UsageError(
+                "--by expects SEEN and FRESH run folders, or one that holds both tasks", example_of(EXAMPLE)
+            )
         paired = paired_gap_of_runs(
             runs[0],
             runs[-1],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resit.cli.examples import examples
+from resit.cli.examples import example_of, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,7 @@ def grade(
         _grade_file(jsonl, rule, options)
         return
     if answer is None or gold is None:
-        raise UsageError("--answer and --gold are both needed (or --jsonl FILE)", EXAMPLE)
+        raise UsageError("--answer and --gold are both needed (or --jsonl FILE)", example_of(EXAMPLE))
     from resit import grading
 
     verdict = grading.grade(answer, gold, rule, **options)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resit.cli.examples import examples
+from resit.cli.examples import example_of, examples
 
 EXAMPLE = examples(
     "resit memorisation -M hf -a pretrained=./checkpoint --fresh-seed 7391 -o runs/memorisation",
@@ -80,7 +80,7 @@ def memorisation(
     from resit.errors import UsageError
 
     if not output_path:
-        raise UsageError("resit memorisation needs a folder: --output-path", EXAMPLE)
+        raise UsageError("resit memorisation needs a folder: --output-path", example_of(EXAMPLE))
     if model:
         carry_out(
             Probing(

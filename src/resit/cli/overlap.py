@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resit.cli.examples import examples
+from resit.cli.examples import example_of, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ def overlap(
     from resit.tasks import select
 
     if not paths and not exemplars:
-        raise UsageError("expected files or folders to look in, or --exemplars", EXAMPLE)
+        raise UsageError("expected files or folders to look in, or --exemplars", example_of(EXAMPLE))
     chosen = select(options.names(tasks), include_path=include_path).tasks
     scan = Scan({name: text for task in chosen for name, text in _questions(task)}, n)
     for path in paths or []:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resit.cli import overlap
-from resit.cli.examples import examples
+from resit.cli.examples import example_of, examples
 
 EXAMPLE = examples(
     "resit probe loglikelihood -M llamacpp -a pretrained=smollm2-135m --task gsm8k --limit 20",
@@ -59,7 +59,7 @@ def loglikelihood(
     from resit.errors import UsageError
 
     if (file is None) == (not task):
-        raise UsageError("expected either a file of texts or --task", EXAMPLE)
+        raise UsageError("expected either a file of texts or --task", example_of(EXAMPLE))
     if file:
         if split or limit is not None or include_path:
             raise UsageError("--split, --limit and --include-path have no effect without --task")
