@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_DEMO := $(BIN)/resit run --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm_fresh --limit 16 \
 	--output-path runs/demo
 
-.PHONY: demo test test-vllm docs check format coverage fuzz sbom audit bench clean
+.PHONY: demo test test-vllm docs check format coverage mutation fuzz sbom audit bench clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -65,6 +65,11 @@ coverage: $(VENV)/.dev       ## how much of what grades, counts, asks and record
 		$(BIN)/coverage report --include="src/resit/$$part/*" --fail-under 95 || exit 1; \
 	done
 
+MUTANTS ?= 200
+mutation: $(VENV)/.dev       ## whether tests notice when what grades and counts is changed; an hour or more
+	$(BIN)/python -m pip install --quiet 'mutmut>=3.8'
+	$(BIN)/python release/mutants.py --sample $(MUTANTS)
+
 MINUTES ?= 10
 fuzz: $(VENV)/.dev           ## hostile files and replies, MINUTES for each reader
 	$(BIN)/python -m benchmarks.fuzz --minutes $(MINUTES) --summary benchmarks/results/fuzz.md
@@ -88,4 +93,4 @@ bench: $(VENV)/.dev          ## side by side with other programs and the machine
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) $(TOOLS_VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache site
+	rm -rf $(VENV) $(VLLM_VENV) $(TOOLS_VENV) .coverage* mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache site
