@@ -230,11 +230,13 @@ def server() -> Iterator[str]:
 
 
 def make_runs(folder: Path, shell: Shell) -> None:
-    """`runs/released` and `runs/candidate`: the same questions, answered by the key."""
-    right = "resit run -M scripted -a 'text={target}' -t gsm_fresh --limit 60 -o runs/"
-    shell(
-        f"{right}released\n{right}candidate\ncp -r runs/released runs/a; cp -r runs/candidate runs/b", folder
-    )
+    """`runs/released` (one answer wrong), `runs/candidate` (two); the same as `runs/a` and `runs/b`."""
+    for run, wrong in (("released", [5]), ("candidate", [3, 8])):
+        slips = "".join(json.dumps({"doc_id": number, "text": "#### 0.5"}) + "\n" for number in wrong)
+        (folder / f"{run}.slips").write_text(slips, encoding="utf-8")
+        model = f"-M scripted -a 'text={{target}},file={run}.slips'"
+        shell(f"resit run {model} -t gsm_fresh --limit 60 -o runs/{run}", folder)
+    shell("cp -r runs/released runs/a; cp -r runs/candidate runs/b", folder)
 
 
 def make_gap(folder: Path, shell: Shell) -> None:
