@@ -85,6 +85,7 @@ def test_usage_is_none_where_it_is_absent_or_nonsense() -> None:
         (b"", Kind.GARBLED),
         (b'{"choices": [{"te', Kind.GARBLED),
         (b"[" * 100_000, Kind.GARBLED),
+        (b'data: {"choices": ' + b"[" * 100_000 + b"\n\ndata: [DONE]\n\n", Kind.GARBLED),
         ([], Kind.GARBLED),
         ({}, Kind.GARBLED),
         ({"choices": []}, Kind.GARBLED),

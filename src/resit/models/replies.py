@@ -129,7 +129,7 @@ def _events(text: str) -> Iterator[Any]:
             elif data:
                 try:
                     yield json.loads(data)
-                except ValueError:
+                except (ValueError, RecursionError):
                     raise Failure(Kind.GARBLED, "a stream cut in the middle of an event") from None
 
 
