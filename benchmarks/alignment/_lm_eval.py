@@ -1,8 +1,8 @@
 """lm-eval's side of a replay, in a process of lm-eval's environment: `python _lm_eval.py ASKED.json`.
 
 Builds every request of lm-eval's own task file over the rows given, puts the responses in place of a model's
-and lets lm-eval's filters and metrics read them. Writes one JSON file a set of responses. Imports nothing of
-the other side.
+and lets lm-eval's filters and metrics read them. Writes one JSON file a set of responses and says so.
+Imports nothing of the other side.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def main() -> None:
             responses = json.loads(Path(replay["responses"]).read_text(encoding="utf-8"))
             found = judged(task, responses)
             Path(replay["found"]).write_text(json.dumps(found), encoding="utf-8")
+            print(f"written: {replay['found']}", flush=True)
 
 
 if __name__ == "__main__":

@@ -60,17 +60,27 @@ def _file(task: tasks.Task) -> str:
 def run(
     lm_eval: Path, names: Sequence[str], logs: Path | None, scratch: Path
 ) -> Iterator[tuple[str, Any, Any]]:
-    """(task, responses, findings) of every replay."""
+    """(task, responses, findings), each as soon as lm-eval has read the responses."""
     planned = [_planned(task, logs) for task in tasks.load(list(names))]
     jobs = [_job(replay, scratch) for replay in planned]
     asked = scratch / "jobs.json"
     asked.write_text(json.dumps(jobs), encoding="utf-8")
     offline = {**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "LMEVAL_LOG_LEVEL": "ERROR"}
-    subprocess.run([str(lm_eval), str(SIDE), str(asked)], env=offline, stdout=sys.stderr, check=True)
-    for replay, job in zip(planned, jobs, strict=True):
-        for heard, files in zip(replay.heard, job["replays"], strict=True):
-            theirs = _theirs(Path(files["found"]), heard)
-            yield replay.task.name, heard, compare(_ours(replay, heard, theirs), theirs)
+    with subprocess.Popen([str(lm_eval), str(SIDE), str(asked)], env=offline, stdout=subprocess.PIPE) as side:
+        for replay, job in zip(planned, jobs, strict=True):
+            for heard, files in zip(replay.heard, job["replays"], strict=True):
+                _await(side, Path(files["found"]))
+                theirs = _theirs(Path(files["found"]), heard)
+                yield replay.task.name, heard, compare(_ours(replay, heard, theirs), theirs)
+
+
+def _await(side: subprocess.Popen[bytes], found: Path) -> None:
+    """Read lm-eval's words until it says that a file is written."""
+    assert side.stdout is not None
+    for line in side.stdout:
+        if line.decode(errors="replace").strip() == f"written: {found}":
+            return
+    sys.exit(f"lm-eval ended with status {side.wait()} before {found.name} was written")
 
 
 def _planned(task: tasks.Task, logs: Path | None) -> Replay:
