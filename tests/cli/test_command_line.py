@@ -163,7 +163,7 @@ def test_help_imports_no_heavy_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
-    assert "Example: resit run" in done.stdout
+    assert "resit run -M llamacpp" in done.stdout
 
 
 @pytest.mark.parametrize("spelling", ["--output_path", "--output-path"])

@@ -53,7 +53,7 @@ def test_list_knows_the_mirror(shared: Path) -> None:
 
 
 def test_show_tells_licence_provenance_sources_and_digests() -> None:
-    shown = resit("show", "gsm1k").stdout
+    shown = " ".join(resit("show", "gsm1k").stdout.split())
     for part in (
         "licence: MIT",
         "licence stated in: https://github.com/scaleapi/gsm1k_eval",

@@ -131,4 +131,4 @@ def test_the_installed_package_finds_its_data(installed: tuple[Path, Path]) -> N
     assert "gsm8k_cot" in listed.stdout
     page = done([resit, "report", "exam", "-o", "scores.md"], folder)
     assert page.returncode == 0, page.stderr
-    assert "gsm_fresh" in (folder / "scores.md").read_text(encoding="utf-8")
+    assert r"gsm\_fresh" in (folder / "scores.md").read_text(encoding="utf-8")
