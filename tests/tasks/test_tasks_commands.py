@@ -221,7 +221,7 @@ def test_a_task_is_tried_in_the_words_of_its_own_patterns(pattern: str, sentence
     from resit.records import FilterChain, FilterStep, ScoringRules
 
     rules = ScoringRules((FilterChain("x", (FilterStep("regex", {"regex_pattern": pattern}),)),), ())
-    said = [text.replace("{}", "7") for text in validation._sentences_of(rules)]
+    said = [text.replace("{}", "7") for text in validation.sentences_of(rules)]
     assert said == ([sentence] if sentence else [])
 
 
