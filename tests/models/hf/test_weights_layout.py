@@ -93,6 +93,18 @@ def test_a_layer_that_is_called_twice_is_a_product_of_its_own() -> None:
     assert model.first is model.second, "a shared layer stays shared"
 
 
+def test_a_layer_that_is_called_by_keyword_keeps_its_weight(small_model: Callable[[str], Any]) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_config(small_model("llama").config).eval()
+    layer = model.model.layers[1].mlp
+    layer.forward = lambda inputs: layer.down_proj(layer.up_proj(input=inputs))
+    made = packed(model, 512)
+    made.quicken()
+    assert type(layer.up_proj) is nn.Linear
+    made.close()
+
+
 def test_a_model_that_cannot_take_pieces_of_a_product_has_products_apart(
     small_model: Callable[[str], Any],
 ) -> None:

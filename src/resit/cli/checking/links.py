@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.client import HTTPException
 
 from resit import assets, tasks
+from resit.assets.hub import SOURCE as HUB
 from resit.assets.sources import GITHUB
 from resit.cli.checking.ledger import Ledger, Place
 from resit.cli.checking.texts import documents
@@ -20,7 +21,6 @@ IN_REPOSITORY = re.compile(
     r"https://(?:github\.com|huggingface\.co)/(?:datasets/)?[^/@\s]+/[^/@\s]+"
     r"(?:/(?:blob|tree|raw|resolve)/|@)([^/\s]+)"
 )
-HUB = re.compile(r"hf:(models/)?([^/@]+/[^/@]+)@([^/]+)/(.+)")
 PINNED = re.compile(r"\b[0-9a-f]{7,40}\b|\b\d+(\.\d+)+\b|\barXiv v\d+\b|^none\b")
 LOCAL = re.compile(r"https?://(localhost|127\.|0\.0\.0\.0|node\d|[^/]*example\.(org|com)|HOST|…)")
 GONE = (404, 410)

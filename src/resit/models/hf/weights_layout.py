@@ -8,6 +8,7 @@ so, and 86 ms one by one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -116,7 +117,7 @@ def _siblings(linears: Sequence[nn.Linear], trial: Callable[[], object]) -> Iter
     """The layers, those together that were given the very same tensor in a trial, once each."""
     calls: list[tuple[nn.Linear, Tensor]] = []
     hooks = [
-        linear.register_forward_pre_hook(lambda module, inputs: calls.append((module, inputs[0])))
+        linear.register_forward_pre_hook(lambda module, inputs: calls.extend((module, one) for one in inputs))
         for linear in linears
     ]
     try:
@@ -124,10 +125,10 @@ def _siblings(linears: Sequence[nn.Linear], trial: Callable[[], object]) -> Iter
     finally:
         for hook in hooks:
             hook.remove()
-    called = [linear for linear, _ in calls]
+    times = Counter(linear for linear, _ in calls)
     together: dict[int, list[nn.Linear]] = {}
     for linear, inputs in calls:  # that `calls` holds the tensors keeps their ids apart
-        if called.count(linear) == 1:
+        if times[linear] == 1:
             together.setdefault(id(inputs), []).append(linear)
     yield from together.values()
     grouped = {linear for group in together.values() for linear in group}

@@ -1,0 +1,1 @@
+"""Hostile bytes for every reader of foreign ones: `python -m benchmarks.fuzz`."""
