@@ -17,7 +17,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NOT_FOR_USERS = {"test", "dev", "demo", "vllm"}
+NOT_FOR_USERS = {"test", "dev", "docs", "demo", "vllm"}
 """Tools of developers, a sum of other extras, and one that has an environment of its own."""
 
 
