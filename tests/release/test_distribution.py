@@ -101,7 +101,7 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
     reached = done([*pip, "download", "--no-deps", "--quiet", "--retries", "1", "packaging"], folder)
-    if reached.returncode and "connection" in reached.stderr.lower():  # of the download alone: the package itself has to install
+    if reached.returncode and "connection" in reached.stderr.lower():
         pytest.skip(f"no package index can be reached from here: {reached.stderr.strip()[-300:]}")
     got = done([*pip, "install", "--quiet", f"resit[fresh] @ {built[0].as_uri()}"], folder)
     assert got.returncode == 0, got.stderr
