@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -246,7 +245,7 @@ def test_a_run_that_vanishes_is_said(opened: Callable[..., Any], run_folder: Cal
     page = opened(folder.parent)
     page.click("#rows td.name a")
     ready(page)
-    time.sleep(1.2)  # its first event has come
+    page.wait_for_selector("#progress", state="attached")  # its first event has come
     folder.rename(folder.parent.parent / "elsewhere")
     page.wait_for_selector("#viewer-says >> text=holds no samples")
 

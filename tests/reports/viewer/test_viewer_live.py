@@ -122,6 +122,19 @@ def test_a_run_in_progress_is_followed_to_its_end(
     assert part["total"] == QUESTIONS
 
 
+def test_a_run_that_vanished_before_it_is_followed_is_said(
+    tmp_path: Path, slow_run: Callable[..., Any], served: Callable[..., str]
+) -> None:
+    (tmp_path / "runs").mkdir()
+    address = served(tmp_path / "runs")
+    assert slow_run(0.0).wait(timeout=60) == 0
+    row = until(lambda: next((r for r in ask(address, "runs")["rows"] if r["state"] == "complete"), None))
+    (tmp_path / "runs").rename(tmp_path / "elsewhere")
+    ((name, told),) = events(address, f"/api/events?runs={row['id']}")
+    assert name == "gone"
+    assert "any more" in told["error"]
+
+
 def test_a_run_that_is_killed_is_no_longer_running_and_goes_on_when_continued(
     tmp_path: Path, slow_run: Callable[..., Any], served: Callable[..., str]
 ) -> None:

@@ -117,31 +117,20 @@ def _finite(value: Any) -> Any:
 def _events(
     answer: Callable[[Mapping[str, str]], dict[str, Any]], stopping: Callable[[], bool]
 ) -> Callable[[Request], Any]:
-    """Server-sent events: what the answer is now, and again whenever it is another."""
+    """Server-sent events: what the answer is now, again whenever it is another, `gone` when there is none."""
 
     async def endpoint(request: Request) -> Response:
-        status, first = await run_in_threadpool(_answered, answer, request.query_params)
-        if status != 200:
-            return _json(first, status)
-        told = _told(answer, request, first, stopping)
-        return StreamingResponse(told, media_type="text/event-stream")
+        return StreamingResponse(_told(answer, request, stopping), media_type="text/event-stream")
 
     return endpoint
 
 
 async def _told(
-    answer: Callable[[Mapping[str, str]], dict[str, Any]],
-    request: Request,
-    first: dict[str, Any],
-    stopping: Callable[[], bool],
+    answer: Callable[[Mapping[str, str]], dict[str, Any]], request: Request, stopping: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    yield _event("state", first)
-    last, quiet = first, 0
+    last: dict[str, Any] | None = None
+    quiet = 0
     while True:
-        for _ in range(_STEPS):
-            await asyncio.sleep(EVERY_SECONDS / _STEPS)
-            if stopping():
-                return
         status, now = await run_in_threadpool(_answered, answer, request.query_params)
         if status != 200:
             yield _event("gone", now)
@@ -153,6 +142,10 @@ async def _told(
         elif quiet >= BEAT:
             yield b": still here\n\n"
             quiet = 0
+        for _ in range(_STEPS):
+            await asyncio.sleep(EVERY_SECONDS / _STEPS)
+            if stopping():
+                return
 
 
 def _event(name: str, value: Mapping[str, Any]) -> bytes:

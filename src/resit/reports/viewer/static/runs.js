@@ -290,5 +290,9 @@ try {
 
 const events = new EventSource("/api/table-events");
 events.addEventListener("state", () => load());
+events.addEventListener("gone", (event) => {
+  complain(JSON.parse(event.data).error);
+  events.close();
+});
 events.onerror = () => complain(events.readyState === EventSource.CLOSED ? "the viewer has stopped" : "");
 load();
