@@ -89,8 +89,9 @@ sbom: $(VENV)/.dev $(TOOLS_VENV)/.ready   ## dist/sbom.json (CycloneDX) and dist
 audit: $(VENV)/.dev $(TOOLS_VENV)/.ready  ## known vulnerabilities of what is installed
 	PIPAPI_PYTHON_LOCATION=$(BIN)/python $(TOOLS_VENV)/bin/pip-audit --local --skip-editable --strict
 
-bench: $(VENV)/.dev          ## side by side with other programs and the machine's limit
-	$(BIN)/python -m benchmarks
+# BENCH='--long --lm-eval LM/bin/python': also what takes hours, and beside lm-eval. --quick, --only and --table as well.
+bench: $(VENV)/.dev          ## every benchmark, one table: beside other programs, limits and targets
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
 	rm -rf $(VENV) $(VLLM_VENV) $(TOOLS_VENV) .coverage* mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache site

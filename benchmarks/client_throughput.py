@@ -1,6 +1,6 @@
 """How fast samples come from a server that is never the bottleneck.
 
-    python benchmarks/client_throughput.py [--requests N] [--rounds N] [--million]
+    python benchmarks/client_throughput.py [--requests N] [--rounds N] [--memory N,N] [--million]
 
 The server is a process of its own and answers at once; prompts have 2.4 KB, 64 are in flight. Side by side: a
 bare aiohttp loop over the same requests, our client alone, our client with every sample journaled and
@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
+from _figures import at_most, more, record
 
 from resit.grading.scoring import scorer
 from resit.models import Setup, create
@@ -141,7 +142,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--requests", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--million", action="store_true")
+    options.add_argument("--memory", default="10000,100000", help="requests whose peak memory is looked at")
+    options.add_argument("--million", action="store_true", help="a million as well")
     options.add_argument("--only-memory", action="store_true", help=argparse.SUPPRESS)
     asked = options.parse_args()
     if asked.only_memory:
@@ -153,19 +155,24 @@ def main() -> None:
         fastest = {
             name: min(run(url, asked.requests) for _ in range(asked.rounds)) for name, run in RUNS.items()
         }
-    bare_seconds = fastest["bare aiohttp loop"]
+    bare_seconds = fastest[BARE]
     for name, seconds in fastest.items():
         rate, share = asked.requests / seconds, bare_seconds / seconds
         print(f"{name:42} {rate:7.0f} requests/s   {share:5.0%} of the bare loop")
-    for count in (10_000, 100_000, 1_000_000)[: 3 if asked.million else 2]:
-        print(f"peak memory over {count:9,} requests        {peak_memory(count):7.0f} MiB", flush=True)
+        if name != BARE:
+            bare_rate, least = asked.requests / bare_seconds, LEAST_SHARE if name == WHOLE else None
+            record(more(f"requests a second, {name}", rate, "1/s", BARE, bare_rate, least))
+    counts = [int(count) for count in asked.memory.split(",") if count]
+    for count in [*counts, *([1_000_000] if asked.million else [])]:
+        peak = peak_memory(count)
+        print(f"peak memory over {count:9,} requests        {peak:7.0f} MiB", flush=True)
+        record(at_most(f"peak memory over {count:,} requests", peak, "MiB", MOST_MIB))
 
 
-RUNS = {
-    "bare aiohttp loop": run_bare,
-    "resit's client": run_client,
-    "resit's client, journaled and graded": run_whole,
-}
+BARE, WHOLE = "bare aiohttp loop", "resit's client, journaled and graded"
+RUNS = {BARE: run_bare, "resit's client": run_client, WHOLE: run_whole}
+LEAST_SHARE, MOST_MIB = 0.5, 250.0
+"""What is wanted: of the bare loop's rate, journaling and grading included; of memory."""
 
 if __name__ == "__main__":
     main()

@@ -26,7 +26,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from ray_scaling import Echo, requests
+from _figures import Figure, at_most, record
+from ray_scaling import MOST_US, Echo, requests
 
 from resit.cli.scoring import judge
 from resit.models import Setup, create
@@ -324,6 +325,13 @@ def simulated(counts: list[int], costs: Costs, seed: int) -> Iterator[tuple[str,
             yield name, Simulation(count, samples, long, deaths, costs, seed).run()
 
 
+def figure(row: tuple[str, Outcome]) -> Figure:
+    """A simulated run for the table of all benchmarks."""
+    what, run = row
+    busy = f"simulated; slots {run.worker_busy:.0%} busy, driver {run.driver_busy:.0%}"
+    return Figure(f"{run.workers:,} workers, {what}", run.samples_per_second, "samples/s", note=busy)
+
+
 def main() -> None:
     """Measure, simulate, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -334,6 +342,7 @@ def main() -> None:
     options = parser.parse_args()
     costs = Costs(*map(float, options.costs.split(","))) if options.costs else measured()
     rows = list(simulated([int(count) for count in options.workers.split(",")], costs, options.seed))
+    record(at_most("driver's processor, a sample", costs.sample, "µs", MOST_US), *map(figure, rows))
     if options.json:
         json.dump({"costs": asdict(costs), "runs": [{"what": w, **asdict(o)} for w, o in rows]}, sys.stdout)
         return

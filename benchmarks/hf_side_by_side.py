@@ -25,11 +25,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from _figures import Figure, less, record
 
 HERE = Path(__file__).parent
 SIDE = HERE / "_hf_side.py"
@@ -156,6 +158,9 @@ def compare(case: Case, options: argparse.Namespace, model: str, scratch: Path) 
     figures = {side.name: _figures(side) for side in sides}
     if len(sides) == 2:
         figures["compared"] = _compared(sides[0], sides[1], case, questions)
+        record(*_beside(sides[0], sides[1], case, questions))
+    else:
+        record(Figure(f"{case.task}, {questions} questions", sides[0].median("whole"), "s"))
     if options.resit_questions and sides[0].name == "lm-eval":
         figures["ours alone"] = _more(case, options, asked, sides[0], questions, scratch)
     print(f"  load after {load()}", flush=True)
@@ -191,6 +196,18 @@ def _compared(theirs: Side, ours: Side, case: Case, questions: int) -> dict[str,
     }
 
 
+def _beside(theirs: Side, ours: Side, case: Case, questions: int) -> Iterator[Figure]:
+    """What the table of all benchmarks shows; the target is of the case's own number of questions."""
+    what, name = f"{case.task}, {questions} questions", theirs.name
+    least = case.wanted if questions == case.questions else None
+    same = sum(theirs.texts[doc] == ours.texts[doc] for doc in theirs.texts)
+    note = f"same texts: {same} of {len(theirs.texts)}"
+    yield less(f"{what}, whole process", ours.median("whole"), "s", name, theirs.median("whole"), least, note)
+    processor = ours.median("processor"), theirs.median("processor")
+    yield less(f"{what}, processor time", processor[0], "s", name, processor[1])
+    yield less(f"{what}, memory", ours.peak, "GB", name, theirs.peak, 1.0)
+
+
 def _more(
     case: Case,
     options: argparse.Namespace,
@@ -203,6 +220,8 @@ def _more(
     side.run({**asked, "questions": count}, scratch)
     expected = theirs.median("generating") / questions * count
     ratio = expected / side.median("generating")
+    what, note = f"{case.task}, {count} questions, generating", "theirs reckoned from fewer, not measured"
+    record(less(what, side.median("generating"), "s", theirs.name, expected, note=note))
     print(f"  ours alone on {count} questions: generating {side.median('generating'):.1f} s;")
     print(
         f"  lm-eval at its {expected / count:.2f} s a question over {questions} would take {expected:.0f} s, "

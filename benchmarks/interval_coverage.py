@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
+from _figures import Figure, at_least, at_most, record
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 from scipy.stats import binom
@@ -24,6 +25,8 @@ Floats = NDArray[np.float64]
 
 SIZES = (30, 200, 1319)
 TRUTHS = (0.05, 0.5, 0.8, 0.98)
+LEAST_COVERAGE, MOST_COVERAGE, MOST_SIZE = 94.0, 96.0, 5.0
+"""Wanted, in per cent, of 95 % intervals and of tests at 5 %."""
 DISCORDANCES = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
@@ -66,12 +69,31 @@ def main() -> None:
             gate(rng, options.repetitions),
         ),
     )
+    shown: list[list[list[str]]] = []
     for title, columns, rows in sections:
+        shown.append([])
         print(f"\n**{title}**\n", flush=True)
         print("| " + " | ".join(columns) + " |")
         print("|" + "---:|" * len(columns))
         for row in rows:
             print("| " + " | ".join(row) + " |", flush=True)
+            shown[-1].append(row)
+    single, _, same, other, *_ = shown
+    record(*figures(single, same, other))
+
+
+def figures(single: list[list[str]], same: list[list[str]], other: list[list[str]]) -> Iterator[Figure]:
+    """What the table of all benchmarks shows: the worst cells of the intervals and tests that Resit uses."""
+    averages = [float(row[2].split("(")[1].rstrip(")")) for row in single]
+    yield at_least("Wilson, coverage averaged near p, lowest", min(averages), "%", LEAST_COVERAGE)
+    yield at_most("Wilson, coverage averaged near p, highest", max(averages), "%", MOST_COVERAGE)
+    for test, column in (("mid-p", 2), ("exact", 3)):
+        size = max(float(row[column]) for row in same)
+        yield at_most(f"size of McNemar's {test} test, greatest", size, "%", MOST_SIZE)
+    for what, rows in (("paired (Tango)", same), ("gap's (Mee)", other)):
+        column = 4 if rows is same else 5
+        lowest = min(float(row[column]) for row in rows)
+        yield Figure(f"{what} interval, coverage at exact truths, lowest", lowest, "%")
 
 
 def share(value: float) -> str:

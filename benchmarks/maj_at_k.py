@@ -9,6 +9,7 @@ import argparse
 import time
 
 import numpy as np
+from _figures import Figure, at_most, record
 
 from resit import stats
 from resit.stats.votes import _curve
@@ -22,6 +23,8 @@ ANSWERS = {
     "one likely, 30 rare": np.r_[10.0, np.full(30, 0.2)],
 }
 """Dirichlet weights: how a model's samples spread over distinct answers."""
+MOST_SECONDS = 3.0
+"""Wanted for a whole benchmark."""
 
 
 def main() -> None:
@@ -35,6 +38,7 @@ def main() -> None:
     sizes = f"{options.questions} questions, {options.samples} samples each"
     print(f"{sizes}, every k = 1..{options.samples}, one core\n")
     print("| samples spread over | distinct count vectors | seconds |\n|---|---:|---:|")
+    slowest = 0.0
     for name, weights in ANSWERS.items():
         questions = [
             rng.multinomial(options.samples, rng.dirichlet(weights)).tolist()
@@ -45,7 +49,9 @@ def main() -> None:
         for counts in questions:
             stats.maj_curve(counts)
         spent = time.process_time() - started
+        slowest = max(slowest, spent)
         print(f"| {name} | {len({tuple(sorted(counts)) for counts in questions})} | {spent:.2f} |")
+    record(at_most(f"exact maj@k, every k, {sizes}", slowest, "s", MOST_SECONDS, "the slowest spread"))
     against_the_first_k(rng)
 
 
@@ -60,7 +66,9 @@ def against_the_first_k(rng: np.random.Generator, n: int = 40, k: int = 8, repet
     print(f"\nAnswers with probability {probabilities}, n = {n}, k = {k}, {repetitions} repetitions:")
     for name, values in (("every k-subset", exact), ("first k", first)):
         print(f"  {name:14} mean {np.mean(values):.4f}  sd {np.std(values):.3f}")
-    print(f"  ratio of variances {np.var(first) / np.var(exact):.1f}")
+    ratio = float(np.var(first) / np.var(exact))
+    print(f"  ratio of variances {ratio:.1f}")
+    record(Figure(f"variance of the vote of the first {k} of {n}, over the exact maj@{k}'s", ratio, "times"))
 
 
 if __name__ == "__main__":

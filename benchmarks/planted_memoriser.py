@@ -33,6 +33,7 @@ from typing import Any
 from scipy.stats import binom
 
 sys.path.insert(0, str(Path(__file__).parent))
+from _figures import Figure, at_least, at_most, record
 from _planting import quick
 from _resplit import Line, deal, dealt, lines, without_orders, write
 
@@ -357,8 +358,16 @@ def carry_out(options: argparse.Namespace, folder: Path) -> int:
     print(f"at most {rows[0]['bound']} of {options.seeds} flags are within the promise; {spent}, {load()}")
     if options.json:
         options.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    record(*figures(rows, options.seeds))
     kept = all(row["found"] and row["honest"] for row in rows)
     return 0 if kept and shares == {"planted": 1.0, "untrained": 0.0} else 1
+
+
+def figures(rows: Sequence[dict[str, Any]], deals: int) -> Iterator[Figure]:
+    """What the table of all benchmarks shows."""
+    found, most = sum(row["found"] for row in rows), max(row["flagged"] for row in rows)
+    yield at_least("probes that flag the planted model", found, "probes", len(rows))
+    yield at_most(f"most flags of a probe, untouched model, {deals} deals", most, "flags", rows[0]["bound"])
 
 
 def load() -> str:

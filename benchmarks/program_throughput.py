@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from _figures import LIMIT, more, record
+
 from resit.grading.sandbox import Sandbox
 
 PROGRAM = "def solution():\n    eggs = 16 - 3 - 4\n    return eggs * {}\nprint(solution())"
@@ -64,6 +66,12 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f}, locked by the kernel: {box.locked}")
     for name, found in rates.items():
         print(f"{name:>16}: {statistics.median(found):7.0f} programs a second")
+    median = {name: statistics.median(found) for name, found in rates.items()}
+    what, ours = "programs of models in the sandbox", median["sandbox"]
+    record(
+        more(what, ours, "1/s", "a new interpreter for each", median["new interpreter"]),
+        more(what, ours, "1/s", LIMIT, median["bare fork"], note="a bare fork that ends at once"),
+    )
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from _figures import Figure, at_most, more, record
+
 from resit.models import Setup, create
 from resit.models.protocol import owed
 from resit.records import Document, Generation, Question, Request, Sampling
@@ -29,6 +31,8 @@ from resit.runs.ray_executor import Cluster, RayCrew, Recipe, recipe_of
 from resit.runs.station import Delivery, Order
 
 DELAY, IN_FLIGHT, REPEATS = 0.02, 64, 8
+LEAST_EFFICIENCY, MOST_US = 0.9, 50.0
+"""Wanted: of linear growth to all workers; of the driver's processor a sample."""
 PROMPT = "p" * 2500
 """A five-shot prompt of GSM8K has about so many characters."""
 
@@ -123,7 +127,7 @@ class Echo:
         self.events = []
 
 
-def through_the_queue(samples: int) -> dict[str, object]:
+def through_the_queue(samples: int) -> dict[str, Any]:
     """Microseconds a sample, and megabytes resident after each tenth of them."""
     model = create("scripted", {}, Setup())
     fleet = Fleet(model, Echo(identity=dict(model.identity())), 8, IN_FLIGHT)
@@ -151,6 +155,24 @@ def resident_megabytes() -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def figures(rows: Sequence[dict[str, Any]], queue: dict[str, Any]) -> Iterator[Figure]:
+    """What the table of all benchmarks shows."""
+    for row in rows[1:]:
+        linear = rows[0]["per_second"] / rows[0]["workers"] * row["workers"]
+        least = LEAST_EFFICIENCY if row is rows[-1] else None
+        spare = f"machine idle for {row['spare']:.0%}"
+        yield more(
+            f"{row['workers']} workers", row["per_second"], "samples/s", "linear growth", linear, least, spare
+        )
+    if rows:
+        yield at_most("driver's processor, a sample", max(row["driver_us"] for row in rows), "µs", MOST_US)
+    count, memory = f"{queue['samples']:,} samples", queue["megabytes"]
+    yield at_most(f"queue alone, a sample of {count}", queue["us"], "µs", MOST_US)
+    yield Figure(
+        f"queue alone, memory grown over {count}", memory[-1] - memory[0], "MB", note=f"from {memory[0]} MB"
+    )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -163,6 +185,7 @@ def main() -> None:
     for row in rows:
         row["efficiency"] = row["per_second"] / row["workers"] / (rows[0]["per_second"] / rows[0]["workers"])
     queue = through_the_queue(options.queue)
+    record(*figures(rows, queue))
     if options.json:
         json.dump({"scaling": rows, "queue": queue, "load": os.getloadavg()}, sys.stdout)
         return

@@ -24,6 +24,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from _figures import at_most, record
+
 from resit.runs.imports import from_jsonl
 from resit.runs.imports.writer import File, Origin, Part, import_run
 from resit.tasks import load
@@ -31,6 +33,8 @@ from resit.tasks import load
 TASK = "gsm8k_cot_self_consistency"
 SHARED = Path(os.environ.get("RESIT_SHARED", Path(__file__).parents[2] / "shared"))
 LENGTH = 1024
+MOST_SECONDS, MOST_MB = 10.0, 600.0
+"""Wanted for the whole run."""
 _CONCLUSION = re.compile(r"The answer is[^\n]*|#### .*|Q:.*", re.DOTALL)
 
 
@@ -70,6 +74,13 @@ def main() -> None:
             max(one.megabytes for one in found),
         )
         print(_row("median", median, samples))
+    what = f"resit score, {samples:,} samples"
+    record(
+        at_most(
+            what, median.seconds, "s", MOST_SECONDS, f"{median.processor_seconds:.1f} s of processor time"
+        ),
+        at_most(f"{what}, memory of its processes", median.megabytes, "MB", MOST_MB),
+    )
 
 
 def _row(name: str, one: Measured, samples: int) -> str:

@@ -16,6 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+
+from _figures import Figure, at_most, less, record
+
+TARGETS = {"resit --help": 0.35, "resit tasks list": 0.5, "resit run, gsm8k": 1.5}
+"""Seconds that each may take."""
+COUNTERPARTS = {"resit --help": "lm_eval --help", "resit tasks list": "lm_eval ls tasks"}
 
 
 def measure(command: list[str]) -> tuple[float, float]:
@@ -52,6 +59,16 @@ def main() -> None:
     for name, times in taken.items():
         wall, processor = (statistics.median(column) for column in zip(*times, strict=True))
         print(f"{name:20} {wall:7.3f} s wall {processor:7.3f} s processor")
+    record(*figures({name: statistics.median(wall for wall, _ in times) for name, times in taken.items()}))
+
+
+def figures(seconds: Mapping[str, float]) -> Iterator[Figure]:
+    """What the table of all benchmarks shows."""
+    for name, most in TARGETS.items():
+        yield at_most(name, seconds[name], "s", most)
+        theirs = COUNTERPARTS.get(name, "")
+        if theirs in seconds:
+            yield less(name, seconds[name], "s", "lm-eval", seconds[theirs], note=theirs)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,17 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from _figures import Figure, at_most, record
 from score_run import SHARED, TASK, _family, _resident, make_run
 
 SHOWS = ("all", "wrong", "right", "disagree", "unextracted", "truncated", "errored")
+MOST_SHOWN, MOST_FILTER, MOST_MB = 1.0, 0.3, 300.0
+"""Wanted: seconds, seconds, megabytes."""
 SEARCHES = ("zzzz", "Janet", "let me check that again, 23", "farmers’ market", "the")
 
 
@@ -47,6 +51,19 @@ def main() -> None:
     for name in found[0]:
         values = [one[name] for one in found]
         print(f"| {name} | {statistics.median(values):.3f} | {max(values):.3f} |")
+    record(*figures(found, f"{size:.0f} MB of journal"))
+
+
+def figures(found: list[dict[str, float]], note: str) -> Iterator[Figure]:
+    """What the table of all benchmarks shows: medians, of memory the worst."""
+
+    def median(*names: str) -> float:
+        return statistics.median(sum(one[name] for name in names) for one in found)
+
+    shown = median("page of a run never opened, s", "its first rows, s")
+    yield at_most("a run shown for the first time", shown, "s", MOST_SHOWN, note)
+    yield at_most("slowest filter", median("slowest filter, s"), "s", MOST_FILTER, note)
+    yield at_most("memory of the viewer", max(one["memory, MB"] for one in found), "MB", MOST_MB, note)
 
 
 def _scored(scratch: Path, questions: int, samples: int) -> Path:

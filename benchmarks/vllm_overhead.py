@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _figures import Figure, at_most, less, record
+
 from resit.grading.scoring import scorer
 from resit.models import Setup, create
 from resit.models.vllm.engine import _One
@@ -52,6 +54,8 @@ RULES = ScoringRules(
     metrics=(MetricSpec("exact_match"),),
 )
 REPEATED, REPEATS = 4, 16
+MOST_ADDED = 3.0
+"""Per cent of `LLM.generate`'s time that the harness may add."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def ours(model: VllmModel, load: Load) -> list[str]:
 Side = Callable[[], list[str]]
 
 
-def alternate(model: VllmModel, sides: dict[str, Side], rounds: int) -> None:
+def alternate(model: VllmModel, sides: dict[str, Side], rounds: int) -> Iterator[Figure]:
     """Let the sides take turns and print medians; the first is what the others are measured against."""
     clock: dict[str, list[float]] = {name: [] for name in sides}
     processor: dict[str, list[float]] = {name: [] for name in sides}
@@ -157,6 +161,12 @@ def alternate(model: VllmModel, sides: dict[str, Side], rounds: int) -> None:
             f"{same} of {len(written[name])}",
             flush=True,
         )
+        if name.startswith("resit"):
+            added = f"this process alone {(mine - own) / base:+.2%} of the whole"
+            yield less(f"{len(written[name])} texts, {name}", seconds, "s", first, base, note=added)
+            yield at_most(
+                f"{len(written[name])} texts, time added to {first}", 100 * ratios, "%", MOST_ADDED, added
+            )
 
 
 def main() -> None:
@@ -189,14 +199,14 @@ def main() -> None:
             "LLM.generate": lambda: bare(model, single, 1),
             "resit, journaled and graded": lambda: ours(model, single),
         }
-        alternate(model, sides, asked.rounds)
+        record(*alternate(model, sides, asked.rounds))
         print(f"{REPEATED} questions, {REPEATS} repeats each")
         sides = {
             f"LLM.generate, n={REPEATS}": lambda: bare(model, several, REPEATS),
             "LLM.generate, a request a sample": lambda: bare(model, several, 1),
             "resit, a seed a sample": lambda: ours(model, several),
         }
-        alternate(model, sides, asked.rounds)
+        record(*alternate(model, sides, asked.rounds))
         print(f"load {os.getloadavg()[0]:.1f}")
 
 
