@@ -1,4 +1,4 @@
-"""Weights in oneDNN's layout compute what plain ones compute."""
+"""Weights in a library's layout compute what plain ones compute."""
 
 from __future__ import annotations
 
@@ -13,19 +13,44 @@ import torch
 from torch import nn
 
 from resit.models.hf.packed import packed
-from resit.models.hf.weights_layout import PackedLinear, Product, pack_weights, unpack_weights
+from resit.models.hf.weights_layout import (
+    MKL,
+    OneDNN,
+    PackedLinear,
+    Product,
+    fastest,
+    pack_weights,
+    unpack_weights,
+)
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs a torch with oneDNN")
+needs_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="needs a torch with MKL")
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 64, 200])
-def test_a_packed_layer_is_the_layer(rows: int, bias: bool) -> None:
+@pytest.mark.parametrize("layout", [OneDNN, pytest.param(MKL, marks=needs_mkl)])
+def test_a_packed_layer_is_the_layer(layout: type[OneDNN] | type[MKL], rows: int, bias: bool) -> None:
     torch.manual_seed(rows)
     plain = nn.Linear(40, 72, bias=bias)
     inputs = torch.randn(1, rows, 80)[..., ::2]
     with torch.inference_mode():
-        assert torch.allclose(Product([plain]).take(0, inputs), plain(inputs), atol=1e-5)
+        assert torch.allclose(Product([plain], layout).take(0, inputs), plain(inputs), atol=1e-5)
+        (weight,) = Product([plain], layout).weights()
+        assert torch.equal(weight, plain.weight)
+
+
+def test_a_layout_that_fails_its_trial_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MKL, "times", lambda self, inputs, bias: inputs.new_zeros(*inputs.shape[:-1], 72))
+    fastest.cache_clear()
+    try:
+        assert fastest() is OneDNN
+        monkeypatch.setattr(OneDNN, "plain", lambda self: torch.zeros(72, 40))
+        fastest.cache_clear()
+        assert fastest() is None
+        assert pack_weights(nn.Sequential(nn.Linear(4, 4))) == 0
+    finally:
+        fastest.cache_clear()
 
 
 def test_a_model_keeps_its_logits_and_its_embedding(small_model: Callable[[str], Any]) -> None:

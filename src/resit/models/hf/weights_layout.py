@@ -1,16 +1,18 @@
-"""Weights of linear layers in the layout that oneDNN multiplies fastest: float32 on processors.
+"""Weights of linear layers in the layout that a library multiplies fastest: float32 on processors.
 
-torch's own product packs the weight anew at every call. With few rows that costs as much as multiplying: a
-vocabulary of 49,152 x 576 with 32 rows took 34 ms so and 18 ms packed beforehand. Layers that read the same
-tensor (queries, keys and values; gate and up) are one product: with 64 rows those of SmolLM2-135M took 53 ms
-so, and 86 ms one by one.
+torch's own product packs the weight anew at every call. With few rows that costs as much as multiplying: all
+of SmolLM2-135M's with 16 rows took 100 ms so, 62 ms in oneDNN's layout and 53 ms in MKL's; with 64 rows 112,
+110 and 88 ms. MKL's is taken where torch has it and it passes a trial, else oneDNN's. Layers that read the
+same tensor (queries, keys and values; gate and up) are one product: with 64 rows those took 53 ms so, and 86
+ms one by one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,24 +21,102 @@ _ROWS = 64
 """Rows for which the layout is chosen; it serves other numbers too."""
 
 
+class Layout(Protocol):
+    """A weight (out, in) as a library wants it."""
+
+    def times(self, inputs: Tensor, bias: Tensor | None) -> Tensor:
+        """Outputs (…, out) for contiguous inputs (…, in)."""
+        ...
+
+    def plain(self) -> Tensor:
+        """The weight again, bit for bit."""
+        ...
+
+
+class OneDNN:
+    """oneDNN's layout."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
+
+    def times(self, inputs: Tensor, bias: Tensor | None) -> Tensor:
+        """As `Layout.times`."""
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, self._weight, bias, "none", [], "")
+        return out
+
+    def plain(self) -> Tensor:
+        """As `Layout.plain`."""
+        weight: Tensor = self._weight.to_dense()
+        return weight
+
+
+class MKL:
+    """MKL's layout. It is made for a number of rows, and serves others as well.
+
+    torch's operator also takes the plain weight, for a number of rows that it was not told; it is told each
+    number, so a tensor of that shape without memory stands in.
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self._weight = torch.ops.mkl._mkl_reorder_linear_weight(weight, _ROWS)
+        self._shape = torch.empty(1).expand(weight.shape)
+
+    def times(self, inputs: Tensor, bias: Tensor | None) -> Tensor:
+        """As `Layout.times`."""
+        rows = inputs.numel() // inputs.shape[-1]
+        out: Tensor = torch.ops.mkl._mkl_linear(inputs, self._weight, self._shape, bias, rows)
+        return out
+
+    def plain(self) -> Tensor:
+        """As `Layout.plain`: each row of the identity picks a column, and nothing is rounded."""
+        return self.times(torch.eye(self._shape.shape[1]), None).t().contiguous()
+
+
+@cache
+def fastest() -> type[OneDNN] | type[MKL] | None:
+    """The layout to use; None where torch has neither."""
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return None
+    if hasattr(torch.ops.mkl, "_mkl_linear") and _passes(MKL):
+        return MKL
+    return OneDNN if hasattr(torch.ops.mkldnn, "_linear_pointwise") and _passes(OneDNN) else None
+
+
+@torch.inference_mode()
+def _passes(layout: type[OneDNN] | type[MKL]) -> bool:
+    """Whether it multiplies any number of rows rightly, and gives the weight back."""
+    chance = torch.Generator().manual_seed(0)
+    weight = torch.randn(72, 40, generator=chance)
+    bias = torch.randn(72, generator=chance)
+    try:
+        made = layout(weight)
+        right = torch.equal(made.plain(), weight)
+        for rows in (1, 2, _ROWS - 1, _ROWS, _ROWS + 1, 300):
+            inputs = torch.randn(rows, 40, generator=chance)
+            expected = nn.functional.linear(inputs, weight, bias)
+            right &= torch.allclose(made.times(inputs, bias), expected, atol=1e-4)
+    except RuntimeError:  # an operator with other arguments, or made for another processor
+        return False
+    return right
+
+
 class Product:
     """One product for linear layers that read the same tensor, one after the other.
 
     The first called computes for all. Its inputs and the others' outputs are held until they are taken.
     """
 
-    def __init__(self, linears: Sequence[nn.Linear]) -> None:
+    def __init__(self, linears: Sequence[nn.Linear], layout: type[OneDNN] | type[MKL]) -> None:
         self._sizes = [linear.out_features for linear in linears]
         weights = [linear.weight.detach() for linear in linears]
-        whole = weights[0] if len(weights) == 1 else torch.cat(weights)
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(whole, _ROWS)
+        self._weight: Layout = layout(weights[0] if len(weights) == 1 else torch.cat(weights))
         self._bias = _stacked_bias(linears)
         self._inputs: Tensor | None = None
         self._outputs: dict[int, Tensor] = {}
 
     def weights(self) -> Iterator[Tensor]:
         """The layers' weights (out, in)."""
-        for weight in torch.split(self._weight.to_dense(), self._sizes):
+        for weight in torch.split(self._weight.plain(), self._sizes):
             yield weight.clone()
 
     def take(self, index: int, inputs: Tensor) -> Tensor:
@@ -52,10 +132,7 @@ class Product:
         return out
 
     def _multiplied(self, inputs: Tensor) -> Tensor:
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(
-            inputs.contiguous(), self._weight, self._bias, "none", [], ""
-        )
-        return out
+        return self._weight.times(inputs.contiguous(), self._bias)
 
 
 def _stacked_bias(linears: Sequence[nn.Linear]) -> Tensor | None:
@@ -70,7 +147,7 @@ def _stacked_bias(linears: Sequence[nn.Linear]) -> Tensor | None:
 
 
 class PackedLinear(nn.Module):
-    """A linear layer whose weight exists only in oneDNN's layout, in a product of its own or with others."""
+    """A linear layer whose weight exists only in a library's layout, alone in a product or with others."""
 
     def __init__(self, linear: nn.Linear, product: Product, index: int) -> None:
         super().__init__()
@@ -138,11 +215,11 @@ def _siblings(linears: Sequence[nn.Linear], trial: Callable[[], object]) -> Iter
 def pack_weights(model: Any, trial: Callable[[], object] | None = None) -> int:
     """How many linear layers were replaced; each keeps its name and its result, but for rounding.
 
-    `trial` runs the model once; layers that it gives the same tensor become one product. 0 where oneDNN's
-    operators are missing. The plain weights are freed until `unpack_weights`.
+    `trial` runs the model once; layers that it gives the same tensor become one product. 0 where torch has no
+    library with a layout of its own. The plain weights are freed until `unpack_weights`.
     """
-    there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if not there or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    layout = fastest()
+    if layout is None:
         return 0
     found = _found(model, _packable)
     linears = list(dict.fromkeys(child for _, _, child in found))
@@ -154,7 +231,7 @@ def pack_weights(model: Any, trial: Callable[[], object] | None = None) -> int:
     del found, linears
     while groups:
         group = groups.pop()
-        product = Product(group)
+        product = Product(group, layout)
         for index, linear in enumerate(group):
             packed = PackedLinear(linear, product, index)
             for parent, name in where.pop(linear):
