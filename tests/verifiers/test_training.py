@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from resit.errors import AssetError, IdentityMismatch, UsageError  # noqa: E402
+from resit.verifiers.head import pair_loss  # noqa: E402
 from resit.verifiers.judging import Verifier  # noqa: E402
 from resit.verifiers.quality import judge  # noqa: E402
 from resit.verifiers.saving import CHECKPOINT, HEAD, load_verifier  # noqa: E402
 from resit.verifiers.settings import Settings  # noqa: E402
-from resit.verifiers.training import train  # noqa: E402
+from resit.verifiers.solutions import divided  # noqa: E402
+from resit.verifiers.training import Trainer, train  # noqa: E402
 
 # peft asks transformers by a name that transformers is about to change
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing.:FutureWarning")
@@ -73,6 +76,57 @@ def test_an_interrupted_training_ends_with_the_same_weights(
     one, other = weights(tmp_path / "whole"), weights(tmp_path / "cut")
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_pairs_of_one_question_are_ranked() -> None:
+    logits = torch.tensor([2.0, 0.0, -1.0, 5.0, 1.0], requires_grad=True)
+    labels = torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
+    questions = torch.tensor([0, 0, 0, 1, 2])
+    loss = pair_loss(logits, labels, questions)
+    expected = (math.log1p(math.exp(-2)) + math.log1p(math.exp(-3))) / 2
+    assert loss.item() == pytest.approx(expected)
+    loss.backward()
+    assert logits.grad is not None
+    assert logits.grad[3:].tolist() == [0, 0], "questions 1 and 2 have one kind of solution"
+    assert float(pair_loss(logits, labels, torch.arange(5))) == 0
+
+
+def test_batches_keep_a_question_together(base: Path, solutions, tmp_path: Path, monkeypatch) -> None:
+    seen: list[list[str]] = []
+    asked = settings(base, "frozen", epochs=1)
+    order = [
+        one for part in range(2) for one in solutions(30)[part::2]
+    ]  # as of two runs, one after the other
+    parts = divided(order, asked.seed)["train"]
+    plain = Trainer._step
+
+    def step(self: Trainer, batch: list[int]) -> None:
+        seen.append([parts[at].question_key for at in batch])
+        plain(self, batch)
+
+    monkeypatch.setattr(Trainer, "_step", step)
+    train(order, asked, tmp_path, silent)
+    assert max(map(len, seen)) <= 16
+    assert sorted(key for batch in seen for key in batch) == sorted(one.question_key for one in parts)
+    assert sum(len(set(batch)) for batch in seen) == len({one.question_key for one in parts})
+
+
+def test_ranking_is_learnt_where_questions_differ_more(base: Path, solutions, tmp_path: Path) -> None:
+    """With the pair loss, right solutions stand above wrong ones of their question at least as often."""
+    shares = []
+    for weight in (0.0, 3.0):
+        trained = train(
+            solutions(40), settings(base, "frozen", pair_loss=weight), tmp_path / str(weight), silent
+        )
+        rows = [*zip(trained.logits, trained.labels, trained.solutions, strict=True)]
+        pairs = [
+            one > other
+            for one, right, solution in rows
+            for other, wrong, beside in rows
+            if right > wrong and solution.question_key == beside.question_key
+        ]
+        shares.append(sum(pairs) / len(pairs))
+    assert shares[1] >= shares[0] > 0.5
 
 
 def test_states_are_computed_once(base: Path, solutions, tmp_path: Path) -> None:

@@ -63,6 +63,10 @@ def train(
         float | None, typer.Option(help="Adam's; default 1e-3, with --mode lora 1e-4, full 1e-5.")
     ] = None,
     batch_size: Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Solutions a step.")] = 32,
+    pair_loss: Annotated[
+        float,
+        typer.Option(min=0, help="Weight of the loss that puts a question's right samples above its wrong."),
+    ] = 1.0,
     language_loss: Annotated[
         float, typer.Option(min=0, help="Weight of the language-model loss, with --mode lora or full.")
     ] = 0.0,
@@ -93,6 +97,7 @@ def train(
         "patience": patience,
         "learning_rate": rates[mode] if learning_rate is None else learning_rate,
         "batch_size": batch_size,
+        "pair_loss": pair_loss,
         "language_loss": language_loss,
         "seed": seed,
     }

@@ -43,6 +43,19 @@ def token_loss(logits: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
     return ((each * mask).sum(1) / mask.sum(1)).mean()
 
 
+def pair_loss(logits: Tensor, labels: Tensor, questions: Tensor) -> Tensor:
+    """Mean of -log sigma(l_right - l_wrong) over the pairs of a right and a wrong solution of one question.
+
+    The loss of reward models (Bradley and Terry 1952; Ouyang et al. 2022, equation 1). Cross-entropy alone
+    learns first which questions are hard, which says nothing about whom to choose. `logits`, `labels` and
+    `questions` (rows,), one a solution; 0 where no question has both kinds.
+    """
+    above = (questions[:, None] == questions[None]) & (labels[:, None] > labels[None])
+    if not above.any():
+        return logits.new_zeros(())
+    return nn.functional.softplus(logits[None] - logits[:, None])[above].mean()
+
+
 def solution_logits(logits: Tensor, mask: Tensor) -> Tensor:
     """One logit a solution, (rows,): the mean over its tokens."""
     return (logits * mask).sum(1) / mask.sum(1)

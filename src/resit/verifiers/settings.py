@@ -23,7 +23,12 @@ class Settings(BaseModel):
     patience: int = Field(3, gt=0, description="stop after so many passes without a better validation loss")
     learning_rate: float = Field(1e-3, gt=0, description="Adam's; 1e-5 suits full training")
     weight_decay: float = Field(0.01, ge=0, description="Adam's")
-    batch_size: int = Field(32, gt=0, description="solutions a step")
+    batch_size: int = Field(32, gt=0, description="solutions a step, a question's together where they fit")
+    pair_loss: float = Field(
+        1.0,
+        ge=0,
+        description="weight of the loss that puts a question's right solutions above its wrong ones",
+    )
     language_loss: float = Field(
         0.0, ge=0, description="weight of the language-model loss beside the verifier's (not in frozen mode)"
     )

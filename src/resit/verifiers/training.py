@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from resit.errors import IdentityMismatch, UsageError
 from resit.jsonl import write_atomic
 from resit.verifiers.backbone import Backbone, load_backbone
 from resit.verifiers.features import FeatureFile
-from resit.verifiers.head import Head, solution_logits, token_loss
+from resit.verifiers.head import Head, pair_loss, solution_logits, token_loss
 from resit.verifiers.saving import CHECKPOINT, read_checkpoint, save_verifier, write_checkpoint
 from resit.verifiers.settings import Settings
 from resit.verifiers.solutions import Solution, divided
@@ -91,7 +92,7 @@ def train(
     if isinstance(material, Stored):
         head.standardise(material.all_states(range(min(ends[0], STANDARDISED))))
     labels = torch.tensor([solution.correct for solution in everything])
-    trainer = Trainer(head, material, labels, settings, folder, say)
+    trainer = Trainer(head, material, labels, _numbered(everything), settings, folder, say)
     stopped = trainer.run(range(ends[0]), range(ends[0], ends[1]), stop_after)
     if stopped is None:
         raise KeyboardInterrupt
@@ -101,6 +102,12 @@ def train(
     return Trained(
         logits.tolist(), labels[ends[1] :].tolist(), parts["test"], trainer.progress.losses, stopped
     )
+
+
+def _numbered(solutions: Sequence[Solution]) -> Tensor:
+    """A number for each solution's question, (solutions,)."""
+    numbers: dict[str, int] = {}
+    return torch.tensor([numbers.setdefault(one.question_key, len(numbers)) for one in solutions])
 
 
 def _check(train: Sequence[Solution], validation: Sequence[Solution]) -> None:
@@ -191,10 +198,17 @@ class Trainer:
     """The loop: steps, epochs, checkpoints, early stopping."""
 
     def __init__(
-        self, head: Head, material: Material, labels: Tensor, settings: Settings, folder: Path, say: Say
+        self,
+        head: Head,
+        material: Material,
+        labels: Tensor,
+        questions: Tensor,
+        settings: Settings,
+        folder: Path,
+        say: Say,
     ) -> None:
         self.progress = Progress()
-        self._head, self._material, self._labels = head, material, labels
+        self._head, self._material, self._labels, self._questions = head, material, labels, questions
         self._settings, self._folder, self._say = settings, folder, say
         self._trained = [*head.parameters(), *material.parameters()]
         self._optimiser = torch.optim.AdamW(
@@ -222,16 +236,28 @@ class Trainer:
         return self.progress.since_best >= self._settings.patience
 
     def _batches(self, train: Sequence[int]) -> Iterator[list[int]]:
-        """The epoch's batches in its own seeded order, less those that were done before an interrupt."""
+        """The epoch's batches in its own seeded order, less those that were done before an interrupt.
+
+        A question's solutions are in one batch, if they fit into one.
+        """
         chance = torch.Generator().manual_seed(self._settings.seed * 1_000_003 + self.progress.epoch)
-        order = [train[at] for at in torch.randperm(len(train), generator=chance).tolist()]
-        size = self._settings.batch_size
-        for start in range(self.progress.step * size, len(order), size):
-            yield order[start : start + size]
+        size, together = self._settings.batch_size, defaultdict[int, list[int]](list)
+        for at in train:
+            together[int(self._questions[at])].append(at)
+        pieces = [group[at : at + size] for group in together.values() for at in range(0, len(group), size)]
+        batches: list[list[int]] = [[]]
+        for at in torch.randperm(len(pieces), generator=chance).tolist():
+            if len(batches[-1]) + len(pieces[at]) > size:
+                batches.append([])
+            batches[-1] += pieces[at]
+        yield from batches[self.progress.step :]
 
     def _step(self, batch: Sequence[int]) -> None:
         logits, mask, language = self._material.logits(self._head, batch)
-        loss = token_loss(logits, mask, self._labels[list(batch)]) + self._settings.language_loss * language
+        labels, which = self._labels[list(batch)], self._questions[list(batch)]
+        loss = token_loss(logits, mask, labels) + self._settings.language_loss * language
+        if self._settings.pair_loss:
+            loss = loss + self._settings.pair_loss * pair_loss(solution_logits(logits, mask), labels, which)
         self._optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self._trained, 1.0)
