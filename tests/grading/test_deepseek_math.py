@@ -68,6 +68,9 @@ def test_what_hangs_the_original_does_not_hang(tower: str) -> None:
         ("\\boxed{0.50}", "0.50"),
         ("\\boxed{7.0}", "7"),
         ("\\boxed{\\sqrt5}", "\\sqrt{5}"),
+        ("\\boxed{\\frac1}", "\\frac1"),
+        ("\\boxed{1/x}", "1/x"),
+        ("\\boxed{07/4}", "07/4"),
     ],
 )
 def test_extraction(text: str, extracted: str | None) -> None:
@@ -82,6 +85,7 @@ def test_extraction(text: str, extracted: str | None) -> None:
         ("7.0009", "7", True),
         ("7.001", "7", False),
         ("7%", "7", True),
+        ("x%", "7", False),
         ("(1,2)", "[1,2]", True),
         ("(1,2)", "(2,1)", False),
         ("x=7", "7", True),

@@ -52,8 +52,30 @@ def test_samples_that_no_filter_chose_among_give_their_share() -> None:
 
 
 @pytest.mark.parametrize(
+    ("prediction", "reference", "expected"),
+    [(["18"], ["18"], 0.0), ("18", ["18", "18"], 1.0), ("18", ["18", "19"], 0.0), ("18", "18", 1.0)],
+)
+def test_an_empty_list_of_patterns_compares_lists_and_not_their_texts(
+    prediction: Any, reference: Any, expected: float
+) -> None:
+    assert exact_match(regexes_to_ignore=[])(prediction, reference) == expected
+
+
+def test_bypass_measures_nothing() -> None:
+    assert compile_metric(MetricSpec("bypass"))("18", "19") == 999
+
+
+@pytest.mark.parametrize(
     ("settings", "prediction", "reference"),
-    [(GSM8K, ["18"], "18"), ({}, [], "18"), ({}, [None], "18"), (GSM8K, None, "18"), ({}, 5, "five")],
+    [
+        (GSM8K, ["18"], "18"),
+        ({}, [], "18"),
+        ({}, [None], "18"),
+        (GSM8K, None, "18"),
+        ({}, 5, "five"),
+        ({}, 5, ["5"]),
+        ({"ignore_numbers": True}, 5, "5"),
+    ],
 )
 def test_what_ends_lm_eval_is_a_reason_here(settings: Any, prediction: Any, reference: str) -> None:
     with pytest.raises(Unscorable):

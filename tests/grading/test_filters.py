@@ -107,6 +107,15 @@ def test_multiple_choice_ignores_punctuation_and_patterns() -> None:
     assert run(["THE BLUE CAR!"], ("multi_choice_regex", settings), fields=fields) == ["(B)"]
 
 
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [("Cat", "(A)"), ("cat", "[invalid]"), ("so <B>", "B"), ("so (C)", "(C)"), ("so <>", "[invalid]")],
+)
+def test_multiple_choice_by_any_group_and_with_case(response: str, expected: str) -> None:
+    step = ("multi_choice_regex", {"regex_pattern": "<([A-Z]?)>|(\\([A-Z]\\))"})
+    assert run([response], step, fields={"choices": ["Cat", "Dog", "Hen"]}) == [expected]
+
+
 def test_a_custom_step_is_given_all_documents() -> None:
     def shout(responses: list[list[str]], docs: list[dict[str, Any]]) -> list[list[str]]:
         return [[r + docs[0]["mark"] for r in rs] for rs in responses]

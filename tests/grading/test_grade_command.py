@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from resit.grading.lines import BadLine, grade_lines
+from resit.records import Verdict
+
 
 def resit(*words: str, feed: bytes = b"") -> tuple[int, str, str]:
     done = subprocess.run(
@@ -64,6 +67,35 @@ def test_lines_in_and_verdicts_out(tmp_path: Path) -> None:
     for number in (2, 4, 6):
         assert f"answers.jsonl:{number}: " in err
     assert "3 lines" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("[1, 2]", 'expected {"answer": …, "gold": …}, found list'),
+        ("{}", 'no "answer" in it, only nothing'),
+        ('{"answer": "5", "golden": "5"}', "no \"gold\" in it, only 'answer', 'golden'"),
+        ('{"answer": 5, "gold": "5"}', '"answer" must be text or null, found int'),
+        ('{"answer": "5", "gold": true}', '"gold" must be text or a number, found bool'),
+        ('{"answer": "5", "gold": null}', '"gold" must be text or a number, found NoneType'),
+        ("[" * 100_000, "not JSON: "),
+    ],
+)
+def test_a_line_that_cannot_be_graded_says_why(line: str, problem: str) -> None:
+    (found,) = grade_lines([line.encode()], "robust", {})
+    assert isinstance(found, BadLine)
+    assert found.number == 1
+    assert found.problem.startswith(problem)
+
+
+def test_a_line_may_say_how_its_answer_ended() -> None:
+    stopped = b'{"answer": "so 5", "gold": 5, "finish_reason": "stop"}'
+    lines = [stopped, b"", b'{"answer": "so 5", "gold": 5.0}']
+    found = list(grade_lines(lines, "robust", {"finish_reason": "length"}))
+    assert [verdict.reason for verdict in found if isinstance(verdict, Verdict)] == [
+        "last number stated",
+        "truncated",
+    ]
 
 
 def test_lines_from_standard_input_under_another_rule() -> None:

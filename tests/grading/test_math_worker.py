@@ -30,6 +30,13 @@ SAME = [
 ]
 
 
+WITHOUT_SYMPY = """
+import runpy, sys
+sys.modules["latex2sympy2_extended"] = None
+runpy.run_module("resit.grading.math_worker", run_name="__main__")
+"""
+
+
 def answers(*requests: dict[str, Any]) -> list[dict[str, Any]]:
     """Its replies to the requests; the input then ends, and so does the process."""
     done = subprocess.run(
@@ -59,3 +66,16 @@ def test_what_it_cannot_do_is_said_and_does_not_end_it() -> None:
     assert unknown == {"error": "KeyError: 'divine'"}
     assert gold == {"error": "the gold answer cannot be parsed"}
     assert well == {"equal": True}
+
+
+def test_without_its_libraries_it_says_so_and_ends() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SYMPY],
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+        timeout=600,
+        check=True,
+    )
+    (reply,) = map(json.loads, done.stdout.splitlines())
+    assert "latex2sympy2_extended" in reply["error"]

@@ -77,6 +77,15 @@ def test_a_program_that_was_cut_off() -> None:
     )
 
 
+def test_where_nothing_can_be_compared_or_run_no_answer_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("ans = 9", "nine or so hats")[2].startswith("the gold answer is no number")
+    broken = Sandbox(script=tmp_path / "absent.py")
+    monkeypatch.setattr("resit.grading.sandbox.shared_sandbox", lambda: broken)
+    assert "did not start" in run("ans = 9 + 0 * 123")[2]
+
+
 def test_nothing_is_run_without_the_users_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run_it(source: str) -> None:
         raise AssertionError("it was run")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from resit.errors import ResitError
 from resit.grading import sandbox as package
 from resit.grading.sandbox import Limits, Outcome, Sandbox
 
@@ -259,6 +260,61 @@ def test_it_is_replaced_when_it_is_killed_and_leaves_nothing_behind() -> None:
     box.close()
     assert not Path(f"/proc/{last}").exists()
     assert not Path(folder.name).exists()
+
+
+FAITHLESS = """
+import json, struct, sys, time
+
+def say(data):
+    sys.stdout.buffer.write(struct.pack("!I", len(data)) + data)
+    sys.stdout.flush()
+
+say(b'{"locked": true, "given_up": ["root"]}')
+while True:
+    (size,) = struct.unpack("!I", sys.stdin.buffer.read(4))
+    source = sys.stdin.buffer.read(size).decode()
+    exec(source)
+"""
+"""A process that keeps to the protocol only as far as the program lets it."""
+
+
+@pytest.mark.parametrize(
+    "misdeed",
+    [
+        "sys.exit(0)",
+        "sys.stdout.buffer.write(bytes(2)); sys.stdout.flush(); sys.exit(0)",
+        "sys.stdout.buffer.write(bytes([255] * 4)); sys.stdout.flush()",
+        "say(b'no JSON')",
+        "time.sleep(3600)",
+    ],
+)
+def test_a_process_that_breaks_off_costs_its_program_only(
+    misdeed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resit.grading.sandbox.client._GRACE_SECONDS", 0.0)
+    script = tmp_path / "faithless.py"
+    script.write_text(FAITHLESS, encoding="utf-8")
+    box = Sandbox(Limits(seconds=60.0 if "sleep" not in misdeed else 0.5), script)
+    assert box.run(misdeed) == Outcome(problem="ended the process that runs programs")
+    box.limits = Limits(seconds=60.0)
+    assert box.run('say(b\'{"value": "5"}\')') == Outcome("5")
+    assert (box.locked, box.given_up) == (True, ("root",))
+    assert box.run('say(b\'{"value": 5, "problem": "no text"}\')') == Outcome(None, "no text")
+    box.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"), [("", "the process ended"), ("print('x' * 9)", "an answer of impossible size")]
+)
+def test_a_process_that_does_not_start_is_told(script: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(script, encoding="utf-8")
+    box = Sandbox(QUICK, path)
+    for _ in range(2):
+        with pytest.raises(ResitError, match=f"did not start: {said}"):
+            box.start()
+    assert box.locked is None
+    box.close()
 
 
 def test_threads_may_share_it(box: Sandbox) -> None:

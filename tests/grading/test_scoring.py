@@ -152,6 +152,30 @@ def test_a_tasks_own_scorer_gives_the_metrics() -> None:
     assert "RuntimeError: no" in score.samples[1].verdicts["none"].reason
 
 
+def test_a_rule_that_can_judge_no_target_has_no_verdict() -> None:
+    asked = rules(FIRST, named=("program",), options={"trust_model_code": False})
+    (none,) = score_question(question("many"), samples("ans = 9"), asked).samples
+    assert list(none.verdicts) == ["score-first"]
+    (one,) = score_question(question(("many", "9")), samples("ans = 9"), asked).samples
+    assert "--trust-model-code" in one.verdicts["program"].reason
+
+
+def test_an_answer_that_is_no_text_is_measured_as_it_is() -> None:
+    table = FilterStep("map", {"mapping_dict": {"A": 18, "B": 19}, "default_value": 0})
+    asked = ScoringRules((FilterChain("looked up", (table,)),), (MetricSpec("exact_match"),), named=())
+    score = score_question(question("18"), samples("A", "B", "A"), asked)
+    found = [sample.verdicts["looked up"] for sample in score.samples]
+    assert [(one.extracted, one.correct) for one in found] == [("18", 1.0), ("19", 0.0), ("18", 1.0)]
+
+
+def test_a_tasks_own_scorer_that_measures_nothing_is_said_to() -> None:
+    own = ScoringRules((), (), named=(), process_results=lambda doc, results: {"note": "text"})
+    score = score_question(question(), samples("18"), own)
+    assert dict(score.metrics) == {}
+    assert score.samples[0].verdicts["none"].reason == "not measured"
+    assert score.samples[0].verdicts["none"].correct == 0.0
+
+
 def test_options_reach_the_named_rules() -> None:
     german = rules(FLEXIBLE, options={"language": "de"})
     verdict = (

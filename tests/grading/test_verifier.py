@@ -15,7 +15,7 @@ from resit.grading.filters import Unscorable
 from resit.grading.verifier import Overrun, Verifier
 
 OBEDIENT = """
-import json, sys, time
+import json, os, sys, time
 print(json.dumps({"ready": True}), flush=True)
 for line in sys.stdin:
     request = json.loads(line)
@@ -23,6 +23,8 @@ for line in sys.stdin:
         time.sleep(3600)
     if request["do"] == "die":
         sys.exit(1)
+    if request["do"] == "turn away":
+        os.close(0)
     print(json.dumps({"echo": request["do"]}), flush=True)
 """
 
@@ -50,6 +52,20 @@ def test_a_worker_that_does_not_answer_is_replaced(verifier: Verifier, misdeed: 
     assert verifier.overruns == 3
 
 
+def test_a_worker_that_takes_no_more_requests_is_replaced(verifier: Verifier) -> None:
+    assert verifier.ask({"do": "turn away"}) == {"echo": "turn away"}
+    with pytest.raises(Overrun):
+        verifier.ask({"do": "well"})
+    assert verifier.ask({"do": "well"}) == {"echo": "well"}
+
+
+def test_a_request_that_cannot_be_sent_is_no_overrun(verifier: Verifier) -> None:
+    with pytest.raises(TypeError):
+        verifier.ask({"do": object()})
+    assert verifier.ask({"do": "well"}) == {"echo": "well"}
+    assert verifier.overruns == 0
+
+
 def test_threads_share_the_workers_and_hangs_do_not_starve_the_others(verifier: Verifier) -> None:
     answers: list[str] = []
 
@@ -73,6 +89,39 @@ def test_a_worker_that_cannot_start_says_why() -> None:
     with pytest.raises(ResitError, match="no math_verify") as raised:
         broken.ask({"do": "x"})
     assert raised.value.hint == "pip install 'resit[math]'"
+
+
+def test_a_worker_that_ends_at_once_keeps_no_place() -> None:
+    ended = Verifier(workers=1, command=[sys.executable, "-c", ""])
+    for _ in range(3):
+        with pytest.raises(Overrun):
+            ended.ask({"do": "x"})
+
+
+def test_where_no_worker_can_start_no_answer_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Verifier(command=[sys.executable, "-c", 'print(\'{"error": "no sympy"}\')'])
+    monkeypatch.setattr(symbolic, "is_installed", lambda: True)
+    monkeypatch.setattr(symbolic, "shared_verifier", lambda: broken)
+    verdict = grade("\\boxed{x}", "y", "math")
+    assert verdict.extracted is None
+    assert "no sympy" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "finish_reason", "reason"),
+    [
+        ("so \\boxed{x", "length", "truncated"),
+        (" \n", "stop", "no answer found"),
+        ("<think>x</think>\n", "stop", "no answer found"),
+        ("<think>x", "length", "unfinished reasoning"),
+    ],
+)
+def test_what_states_nothing_is_not_even_asked(
+    answer: str, finish_reason: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbolic, "ask", None)
+    verdict = grade(answer, "x+1", "math", finish_reason=finish_reason)
+    assert (verdict.extracted, verdict.correct, verdict.reason) == (None, 0.0, reason)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from resit.errors import AssetError, IdentityMismatch, UsageError  # noqa: E402
-from resit.verifiers.head import pair_loss  # noqa: E402
+from resit.verifiers.head import Head, pair_loss  # noqa: E402
 from resit.verifiers.judging import Verifier  # noqa: E402
 from resit.verifiers.quality import judge  # noqa: E402
 from resit.verifiers.saving import CHECKPOINT, HEAD, load_verifier  # noqa: E402
@@ -173,6 +173,29 @@ def test_what_is_no_model_is_named(base: Path, solutions, tmp_path: Path) -> Non
         train(solutions(), settings(base, "frozen", layer=9), tmp_path / "v9", silent)
     with pytest.raises(UsageError, match="holds no verifier"):
         Verifier(tmp_path)
+
+
+def test_the_spread_is_that_of_the_solutions_own_tokens() -> None:
+    torch.manual_seed(0)
+    head = Head(4)
+    torch.nn.init.normal_(head.linear.weight)
+    torch.nn.init.normal_(head.spread.weight)
+    solutions = [torch.randn(count, 4) for count in (5, 2, 1)]
+    head.standardise(solutions)
+    padded = torch.nn.utils.rnn.pad_sequence(solutions, batch_first=True, padding_value=7.0)
+    mask = torch.arange(5)[None] < torch.tensor([5, 2, 1])[:, None]
+    together = head(padded, mask)
+    for row, solution in enumerate(solutions):
+        assert torch.allclose(head(solution), together[row, : len(solution)], atol=1e-5)
+    together[mask].sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
+
+
+def test_a_head_of_another_model_is_named(base: Path, solutions, tmp_path: Path) -> None:
+    train(solutions(20), settings(base, "frozen", epochs=1), tmp_path, silent)
+    torch.save(Head(5).state_dict(), tmp_path / HEAD)
+    with pytest.raises(UsageError, match="another model"):
+        load_verifier(tmp_path)
 
 
 def test_a_damaged_checkpoint_is_named(base: Path, solutions, tmp_path: Path) -> None:

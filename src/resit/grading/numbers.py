@@ -82,7 +82,7 @@ _TAIL = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PERCENT = re.compile(r"\s{0,3}(?:\\?%|[％٪]|per\s?cent(?:age)?\b|\\text\{\s?per\s?cent\s?\})", re.IGNORECASE)
-_BEFORE_CODE = re.compile(r"(?:US|CA|AU|NZ|HK|[ACNS])\\?\$$|(?:USD|EUR|GBP|AUD|CAD|INR|AED|Rs|R|RM)\.?\s?$")
+_BEFORE_CODE = re.compile(r"(?<![^\W\d_])(?:USD|EUR|GBP|AUD|CAD|INR|AED|Rs|R|RM)\.?\s?$")
 _FRACTION_SIDES = re.compile(_FRACTION)
 _RUN = re.compile(r"\S*")
 _ROOT = re.compile(r"(?:sqrt|√)[\s{(\[]*$")
@@ -239,7 +239,7 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
         start - floor > 1
         and text[start - 1] == " "
         and text[start - 2].isalpha()
-        and text[start - 2] not in "es"
+        and text[start - 2] not in "esDMPR"
     ):
         return start, False, False  # after a word: by far the most frequent place
     if start - floor > 2 and text[start - 2 : start] == " $" and text[start - 3].isalpha():
@@ -273,13 +273,13 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
 def _before(text: str, at: int, floor: int, currency: bool) -> tuple[int, bool, bool] | None:
     """What letters before a number mean: a currency code, `minus`, or (None) an identifier."""
     char = text[at - 1]
+    code = _BEFORE_CODE.search(text, max(floor, at - 6), at)
+    if code:
+        return code.start(), True, False
     if char == " ":
         negative = text[at - 3 : at - 1] in ("ve", "us") and _follows_minus(text, at, floor)
         return at - negative, currency, negative > 0
     if _LATIN.match(char):
-        code = _BEFORE_CODE.search(text, max(floor, at - 6), at)
-        if code:
-            return code.start(), True, False
         if char in "xX" and at - 2 >= floor and not text[at - 2].isalpha():
             return at, currency, False  # 9x2: a multiplication sign
         if char == "_" and (at - 2 < floor or not text[at - 2].isalnum()):

@@ -106,9 +106,7 @@ def _whole(tokens: list[str]) -> int | None:
                 return None  # "three five" is two numbers
             section, last = section + value, value
         elif token == "hundred":
-            if not 0 < section < 100:
-                section = 1 if section == 0 else section
-            section, last = section * 100, 100
+            section, last = max(section, 1) * 100, 100
         elif token in MAGNITUDES:
             total, section, last = total + max(section, 1) * MAGNITUDES[token], 0, MAGNITUDES[token]
         else:

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 
 class Head(nn.Module):
-    """A linear map of standardised hidden states to one logit a token."""
+    """A linear map of standardised hidden states to a logit a token, and one of how far they spread.
+
+    The second adds the same at every token of a solution: the spread of each number over its tokens
+    (statistics pooling, Snyder et al. 2017) tells solutions of one question apart that the mean does not.
+    """
 
     mean: Tensor
     scale: Tensor
+    spread_mean: Tensor
+    spread_scale: Tensor
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(width))
-        self.register_buffer("scale", torch.ones(width))
+        for name in ("mean", "spread_mean"):
+            self.register_buffer(name, torch.zeros(width))
+        for name in ("scale", "spread_scale"):
+            self.register_buffer(name, torch.ones(width))
         self.linear = nn.Linear(width, 1)
-        nn.init.zeros_(self.linear.weight)
-        nn.init.zeros_(self.linear.bias)
+        self.spread = nn.Linear(width, 1, bias=False)
+        for parameter in self.parameters():
+            nn.init.zeros_(parameter)
 
-    def standardise(self, states: Tensor) -> None:
-        """Take mean and spread from states (tokens, width) of the training solutions."""
-        self.mean.copy_(states.mean(0))
-        self.scale.copy_(states.std(0).clamp_min(1e-6))
+    def standardise(self, states: Sequence[Tensor]) -> None:
+        """Take means and spreads from the states (tokens, width) of some training solutions."""
+        every = torch.cat([*states])
+        self.mean.copy_(every.mean(0))
+        self.scale.copy_(every.std(0).clamp_min(1e-6))
+        spreads = torch.stack([_spread((one - self.mean) / self.scale, None) for one in states])
+        self.spread_mean.copy_(spreads.mean(0))
+        if len(spreads) > 1:
+            self.spread_scale.copy_(spreads.std(0).clamp_min(1e-6))
 
-    def forward(self, states: Tensor) -> Tensor:
-        """Logits (…,) of states (…, width)."""
-        found: Tensor = self.linear((states - self.mean) / self.scale).squeeze(-1)
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Logits (…, tokens) of states (…, tokens, width); `mask` says which tokens are a solution's."""
+        states = (states - self.mean) / self.scale
+        spread = (_spread(states, mask) - self.spread_mean) / self.spread_scale
+        found: Tensor = self.linear(states).squeeze(-1) + self.spread(spread)
         return found
+
+
+def _spread(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Standard deviation over the tokens of a solution, (…, width)."""
+    weight = torch.ones_like(states[..., :1]) if mask is None else mask[..., None].to(states.dtype)
+    count = weight.sum(-2, keepdim=True)
+    off = (states - (states * weight).sum(-2, keepdim=True) / count) * weight
+    return (off.square().sum(-2) / count[..., 0, :] + 1e-6).sqrt()  # the slope at 0 would be infinite
 
 
 def token_loss(logits: Tensor, mask: Tensor, labels: Tensor) -> Tensor:

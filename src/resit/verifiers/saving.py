@@ -80,7 +80,10 @@ def load_verifier(folder: Path) -> tuple[Settings, Backbone, Head]:
     state = read_checkpoint(folder / HEAD)
     if state is None:
         raise UsageError(f"{folder} holds no {HEAD}", "its training did not end; the same command goes on")
-    head.load_state_dict(state)
+    try:
+        head.load_state_dict(state)
+    except RuntimeError as error:
+        raise UsageError(f"{folder / HEAD} is of another model or release: {error}") from None
     return settings, backbone, head.eval()
 
 

@@ -90,7 +90,7 @@ def train(
     head = Head(backbone.width)
     ends = len(parts["train"]), len(parts["train"]) + len(parts["validation"])
     if isinstance(material, Stored):
-        head.standardise(material.all_states(range(min(ends[0], STANDARDISED))))
+        head.standardise([material.states(number) for number in range(min(ends[0], STANDARDISED))])
     labels = torch.tensor([solution.correct for solution in everything])
     trainer = Trainer(head, material, labels, _numbered(everything), settings, folder, say)
     stopped = trainer.run(range(ends[0]), range(ends[0], ends[1]), stop_after)
@@ -158,9 +158,9 @@ class Stored:
     def __init__(self, file: FeatureFile) -> None:
         self._file = file
 
-    def all_states(self, numbers: Sequence[int]) -> Tensor:
-        """The states of these solutions, (tokens, width)."""
-        return torch.cat([self._file.states(number) for number in numbers])
+    def states(self, number: int) -> Tensor:
+        """The states of a solution, (tokens, width)."""
+        return self._file.states(number)
 
     def logits(self, head: Head, batch: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         states = [self._file.states(number) for number in batch]
@@ -182,7 +182,7 @@ class Live:
     def logits(self, head: Head, batch: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         ids, states, answered = self._backbone.states([self._encoded[number] for number in batch])
         language = self._loss(ids, states, answered) if self._language else torch.zeros(())
-        return head(states), answered, language
+        return head(states, answered), answered, language
 
     def _loss(self, ids: Tensor, states: Tensor, answered: Tensor) -> Tensor:
         """Cross-entropy of the solutions' tokens."""

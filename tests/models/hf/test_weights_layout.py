@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,6 +68,17 @@ def test_a_model_keeps_its_logits_and_its_embedding(small_model: Callable[[str],
         assert not any(type(module) is nn.Linear for module in model.modules())
         unpack_weights(model)
         assert torch.equal(model(ids).logits, before)
+
+
+def test_a_packed_model_lets_go_of_its_file(small_model: Callable[[str], Any], tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    small_model("llama").save_pretrained(tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    assert pack_weights(model) > 0
+    left = [*model.parameters()]
+    assert left
+    assert all(one.untyped_storage().nbytes() == one.nbytes for one in left)
 
 
 class Branches(nn.Module):

@@ -236,7 +236,17 @@ def pack_weights(model: Any, trial: Callable[[], object] | None = None) -> int:
             packed = PackedLinear(linear, product, index)
             for parent, name in where.pop(linear):
                 setattr(parent, name, packed)
+    if replaced:
+        _part_from_file(model)
     return replaced
+
+
+@torch.inference_mode(False)
+def _part_from_file(model: Any) -> None:
+    """Copy the weights that are left: as pieces of the checkpoint's mapped file they would hold all of it."""
+    for parameter in model.parameters():
+        if parameter.device.type == "cpu":
+            parameter.data = parameter.data.clone()
 
 
 def unpack_weights(model: Any) -> None:
