@@ -92,6 +92,9 @@ def main() -> None:
     except ImportError as error:
         reply({"error": str(error)})
         return
+    with contextlib.suppress(Exception):  # what the first of each builds is no answer's time
+        _verify({"gold": "x+1", "answer": "x+1"})
+        _same({"left": "x+1", "right": "x"})
     reply({"ready": True})
     for line in sys.stdin:
         request = json.loads(line)

@@ -74,7 +74,6 @@ def test_rows_runs_and_shared_keys_together(rule: Rule, places: list[int]) -> No
     module = torch.nn.Identity()
     function.layers, function.cache = {module: 0}, cache
     cache.reserve(8, 64)
-    cache.reach(20)
     store = SharedStore([keys.clone()], [values.clone()])
     rows = [(numbers(KEY_HEADS, length, WIDTH), numbers(KEY_HEADS, length, WIDTH)) for length in own]
     for place, (row_k, row_v) in zip(places, rows, strict=True):
@@ -137,13 +136,12 @@ def test_places_move_grow_and_are_cleared() -> None:
     shape = LayerShape(1, 2, 2, torch.float32, torch.device("cpu"))
     cache = RowCache([shape])
     cache.reserve(3, 10)
-    cache.reach(10)
     assert not cache.keys[0][:, :, :10].any()
     cache.keys[0][:, :, :10] = torch.arange(3.0)[:, None, None, None]
-    cache.move([2, 0], [0, 1], 10)
+    cache.move([2, 0], [0, 1], [10, 4])
     assert cache.keys[0][:, 0, 0, 0].tolist() == [2.0, 0.0, 2.0]
+    assert cache.keys[0][1, 0, :10, 0].tolist() == [0.0] * 4 + [1.0] * 6, "only as far as the row reaches"
     cache.reserve(4, 100)
     assert (cache.places, cache.capacity) == (4, 128)
-    assert cache.keys[0][:, 0, 9, 0].tolist() == [2.0, 0.0, 2.0, 0.0]
-    cache.reach(100)
+    assert cache.keys[0][:, 0, 9, 0].tolist() == [2.0, 1.0, 2.0, 0.0]
     assert not cache.values[0][:, :, :128].any()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 64
-"""Positions by which places grow and are cleared."""
+"""Positions by which places grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +60,23 @@ class SharedStore:
         return first
 
 
+def _blank(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Zeros; on a processor memory is taken page by page, when a page is first written."""
+    if device.type != "cpu":
+        return torch.zeros(*shape, dtype=dtype, device=device)
+    return torch.frombuffer(mmap.mmap(-1, math.prod(shape) * dtype.itemsize), dtype=dtype).view(*shape)
+
+
 class RowCache:
     """Each row's own keys and values, per layer (places, heads, capacity, width), allocated once.
 
-    What lies behind a row's end is masked, never read as a number, but it must be finite: blocks are cleared
-    when the longest row first reaches them, so that memory is touched only as far as it is needed.
+    What lies behind a row's end is masked, never read as a number, but it must be finite.
     """
 
     def __init__(self, shapes: Sequence[LayerShape]) -> None:
         self.shapes = list(shapes)
         self.places = 0
         self.capacity = 0
-        self._clear_to = 0
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
 
@@ -79,40 +86,29 @@ class RowCache:
         if places <= self.places and capacity <= self.capacity:
             return
         places, capacity = max(places, self.places), max(capacity, self.capacity)
-        kept = min(self._clear_to, self.capacity)
         for layer, shape in enumerate(self.shapes):
             for held, width in ((self.keys, shape.key_width), (self.values, shape.value_width)):
-                room = torch.empty(
-                    places, shape.heads, capacity, width, dtype=shape.dtype, device=shape.device
-                )
-                room[:, :, :kept] = 0
+                room = _blank((places, shape.heads, capacity, width), shape.dtype, shape.device)
                 if layer < len(held):
-                    room[: self.places, :, :kept] = held[layer][:, :, :kept]
+                    room[: self.places, :, : self.capacity] = held[layer]
                     held[layer] = room
                 else:
                     held.append(room)
-        self.places, self.capacity, self._clear_to = places, capacity, kept
+        self.places, self.capacity = places, capacity
 
     def release(self) -> None:
         """Give the memory back."""
         self.keys, self.values = [], []
-        self.places = self.capacity = self._clear_to = 0
+        self.places = self.capacity = 0
 
-    def reach(self, length: int) -> None:
-        """Clear what lies between the furthest position used so far and the block that holds `length`."""
-        end = min(-(-length // BLOCK) * BLOCK, self.capacity)
-        if end > self._clear_to:
-            for held in (*self.keys, *self.values):
-                held[:, :, self._clear_to : end] = 0
-            self._clear_to = end
-
-    def move(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
-        """Bring the first `length` tokens of the rows in `sources` to the places `targets`, all at once."""
+    def move(self, sources: Sequence[int], targets: Sequence[int], lengths: Sequence[int]) -> None:
+        """Bring so many first tokens of the rows in `sources` to the places `targets`, all at once."""
+        longest = max(lengths)
         for held in (self.keys, self.values):
             for room in held:
-                source = torch.tensor(sources, device=room.device)
-                target = torch.tensor(targets, device=room.device)
-                room[target, :, :length] = room[source, :, :length]
+                taken = room[torch.tensor(sources, device=room.device), :, :longest]
+                for row, target, length in zip(taken, targets, lengths, strict=True):
+                    room[target, :, :length] = row[:, :length]
 
     def copy_shared(self, place: int, at: int, store: SharedStore) -> None:
         """Write a store's tokens into a row from position `at` on."""

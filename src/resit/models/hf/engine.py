@@ -220,7 +220,7 @@ class Decoding:
         if self._copies:
             sources, targets, lengths = zip(*self._copies, strict=True)
             self._copies = []
-            self._cache.move(sources, targets, max(lengths))
+            self._cache.move(sources, targets, lengths)
 
     def _free_places(self) -> list[int]:
         return sorted(set(range(self._limit)) - {flight.place for flight in self._active})
@@ -283,8 +283,8 @@ class Decoding:
             free = set(range(first, last)) - {flight.place for flight in order[first:last]}
             moves += zip(strangers, sorted(free), strict=False)
         if moves:
-            length = max(flight.length for flight, _ in moves)
-            self._cache.move([flight.place for flight, _ in moves], [place for _, place in moves], length)
+            sources, lengths = zip(*((flight.place, flight.length) for flight, _ in moves), strict=True)
+            self._cache.move(sources, [place for _, place in moves], lengths)
         for flight, place in moves:
             flight.place = place
 

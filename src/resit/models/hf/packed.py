@@ -62,7 +62,7 @@ class PackedModel:
             _base(self.model).set_attn_implementation(self._name if ours else self._own)
             self._ours = ours
 
-    @torch.inference_mode()
+    @torch.no_grad()  # not inference mode: weights that are made here may be used outside of it
     def quicken(self) -> None:
         """Repack the weights, where that helps and the model still computes the same."""
         text = torch.arange(3, 11, device=self.device)
@@ -200,7 +200,6 @@ def _in_parts(tried: PackedModel, texts: Tensor) -> list[Tensor]:
     shapes = tried.attention.shapes
     store, cache = SharedStore.empty(shapes, half), RowCache(shapes)
     cache.reserve(2, half)
-    cache.reach(half)
     tried.attention.cache = cache
     rest = upto - half
     first = Pass(token_ids=texts[0, :half].tolist(), positions=list(range(half)))

@@ -44,7 +44,6 @@ class Plan:
         if not self._fresh.isdisjoint(copies):
             return
         for node in copies:
-            self._cache.reach(flight.length + len(node.tokens))
             self._cache.copy_shared(flight.place, flight.length, held(node))
             flight.computed(len(node.tokens))
         self._tail(flight)
@@ -53,7 +52,6 @@ class Plan:
         """The plan, ready to be computed."""
         for node, ranges in self._queries.items():
             self.pass_.groups.append(Group(held(node), node.start, len(node.tokens), ranges))
-        self._cache.reach(max(self.pass_.lengths, default=0))
         self.pass_.finish()
         return self
 
@@ -86,7 +84,6 @@ class Plan:
         if not count:
             return
         begin, end = self._add(flight.todo[:count], flight.start + flight.length, flight.above())
-        self._cache.reach(flight.length + count)
         self.pass_.spans.append(Span(begin, end, flight.length, place=flight.place))
         self.tails.append((flight, count))
         self.room -= count

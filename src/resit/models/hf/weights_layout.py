@@ -241,7 +241,6 @@ def pack_weights(model: Any, trial: Callable[[], object] | None = None) -> int:
     return replaced
 
 
-@torch.inference_mode(False)
 def _part_from_file(model: Any) -> None:
     """Copy the weights that are left: as pieces of the checkpoint's mapped file they would hold all of it."""
     for parameter in model.parameters():
