@@ -69,7 +69,7 @@ class Side:
     def run(self, asked: dict[str, Any], scratch: Path) -> None:
         """Run once more."""
         file = scratch / f"{self.name}.json"
-        asked = {**asked, "folder": str(scratch / f"run-{len(self.runs)}")}
+        asked = {**asked, "folder": str(scratch / f"{asked['task']}-{asked['questions']}-{len(self.runs)}")}
         file.write_text(json.dumps(asked), encoding="utf-8")
         offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
         done = subprocess.run(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -29,8 +30,9 @@ WANTED = 0.85
 
 
 def mutmut(*words: str) -> None:
-    """Run it; what it says is shown."""
-    subprocess.run([sys.executable, "-m", "mutmut", *words], check=True)
+    """Run it; what it says is shown. From `mutants/`, where the tests run, they would not find `shared`."""
+    environment = {"RESIT_SHARED": str(Path("../shared").resolve()), **os.environ}
+    subprocess.run([sys.executable, "-m", "mutmut", *words], check=True, env=environment)
 
 
 def statuses(packages: Sequence[str]) -> dict[str, int | None]:

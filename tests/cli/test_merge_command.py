@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resit.errors import IdentityMismatch, UsageError
+from resit.runs.merge import merge
 from resit.runs.shards import Shard
 
 TEXT = "text=#### {target} seed {seed}"
@@ -185,6 +186,18 @@ def test_one_sample_with_two_texts_is_refused(shards: Any, command: Any, tmp_pat
     assert "hold different texts of sums0 document 2, repeat 1" in refused.err
 
 
+def test_one_question_with_two_prompts_is_refused(shards: Any, command: Any, tmp_path: Path) -> None:
+    folders = shards(2, 6)
+    shutil.copytree(folders[0], tmp_path / "copy")
+    prompts = tmp_path / "copy" / "prompts.jsonl"
+    prompts.write_text(
+        prompts.read_text(encoding="utf-8").replace("What is 3", "What was 3"), encoding="utf-8"
+    )
+    refused = command("merge", *folders, tmp_path / "copy", "-o", tmp_path / "merged")
+    assert refused.status == IdentityMismatch.exit_status
+    assert "asked sums0 document 2 with different prompts" in refused.err
+
+
 def test_errors_of_a_shard_are_owed_by_the_whole(exam: Any, command: Any, tmp_path: Path) -> None:
     words = ["run", "-M", "scripted", "-t", exam("sums", 6, 1), "--max-error-share", 1]
     for index in (1, 2):
@@ -228,6 +241,18 @@ def test_a_damaged_record_is_named(
     refused = command("merge", *folders, "-o", tmp_path / "merged")
     assert refused.status == 2
     assert said in refused.err
+
+
+def test_where_nothing_can_be_merged_or_written_it_is_told(shards: Any, command: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to merge"):
+        merge([], tmp_path / "merged")
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    refused = command("merge", *shards(2, 4), "-o", tmp_path / "file" / "merged")
+    assert (refused.status, "cannot write" in refused.err) == (1, True)
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
+    (tmp_path / "made").mkdir()
+    assert command("merge", tmp_path / "shard1", tmp_path / "shard2", "-o", tmp_path / "made").status == 0
+    assert (tmp_path / "made" / "results.json").exists()
 
 
 def test_an_existing_folder_is_never_written_into(shards: Any, command: Any, tmp_path: Path) -> None:

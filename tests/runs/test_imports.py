@@ -149,6 +149,34 @@ def test_the_shape_of_older_versions_is_read(imported: Import, tmp_path: Path) -
     assert next(imported(from_lm_eval, path).questions()).prompt == "Question: What is 1 + 1?\nAnswer:"
 
 
+@pytest.mark.parametrize("arguments", [None, [], {"gen_args_0": "?"}, {"gen_args_0": {"arg_0": [["?"]]}}])
+def test_a_line_that_does_not_say_what_was_asked_is_taken_for_its_answers(
+    imported: Import, tmp_path: Path, arguments: Any
+) -> None:
+    path = write(tmp_path / "silent.jsonl", {**LINE, "arguments": arguments})
+    assert from_lm_eval.generation_kwargs(path) is None
+    folder = imported(from_lm_eval, path)
+    assert len(samples(folder)) == len(LINE["resps"][0])
+    protocol = (folder.record() or {})["tasks"]["sums"]["protocol"]
+    assert (protocol["prompts_sha256"], protocol["generated_with"]) == ("unknown", "unknown")
+
+
+def test_a_file_of_damaged_lines_tells_no_settings_and_names_them(imported: Import, tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text("{\n[]\n", encoding="utf-8")
+    assert from_lm_eval.generation_kwargs(path) is None
+    with pytest.raises(UsageError) as error:
+        imported(from_lm_eval, path)
+    assert "samples.jsonl, line 1: expected a JSON object" in str(error.value)
+    assert "samples.jsonl, line 2: expected a JSON object" in str(error.value)
+
+
+def test_a_line_without_what_lm_eval_writes_is_named(imported: Import, tmp_path: Path) -> None:
+    line = {key: value for key, value in LINE.items() if key != "resps"}
+    with pytest.raises(UsageError, match=r"line 1: expected 'resps', as lm-eval's --log_samples writes it"):
+        imported(from_lm_eval, write(tmp_path / "samples.jsonl", line))
+
+
 LINE = json.loads(LM_EVAL.read_text("utf-8").split("\n")[0])
 
 
@@ -427,6 +455,39 @@ def test_a_sample_that_cannot_be_used_is_named(
     with pytest.raises(UsageError) as error:
         imported(from_inspect, log)
     assert f"changed.eval, {name}: {said}" in str(error.value)
+
+
+def test_a_sample_without_what_inspect_writes_is_named(imported: Import, tmp_path: Path) -> None:
+    log = tmp_path / "x.eval"
+    with zipfile.ZipFile(log, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/a_epoch_1.json", '{"input": "What is 1 + 1?"}')
+    with pytest.raises(UsageError, match="expected an inspect_ai sample; it has no 'epoch'"):
+        imported(from_inspect, log)
+
+
+def test_a_question_in_parts_and_a_dialogue_with_tools_are_read(imported: Import, tmp_path: Path) -> None:
+    parts = [{"type": "reasoning", "reasoning": "?"}, {"type": "text", "text": "What is 3 + 3?"}]
+    asked = [{"role": "user", "content": "Hello"}, {"role": "user", "content": parts}]
+    called = [{"role": "user", "content": parts}, {"role": "tool", "content": "6"}]
+    sample = {"input": asked, "epoch": 1, "messages": called, "output": {"completion": "#### 6"}}
+    log = tmp_path / "x.eval"
+    with zipfile.ZipFile(log, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/a_epoch_1.json", json.dumps(sample))
+    folder = imported(from_inspect, log)
+    (found,) = samples(folder)
+    assert (found.doc_id, found.text, found.finish_reason) == (2, "#### 6", "unknown")
+    (question,) = folder.questions()
+    assert question.prompt == "Question: What is 3 + 3?\nAnswer:", "the tools' dialogue is no prompt"
+
+
+def test_without_zstandard_a_log_that_needs_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(UsageError, match="Zstandard") as error:
+        from_inspect.log_of(FOREIGN / "sums.eval")
+    assert error.value.hint == "pip install 'resit[inspect]'"
 
 
 @pytest.mark.parametrize(

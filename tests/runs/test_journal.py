@@ -145,6 +145,40 @@ def test_samples_come_by_rising_repeat(tmp_path: Path) -> None:
     assert [generation.text for generation in stored(path, 0)] == ["0", "1", "2", "3"]
 
 
+def test_samples_are_counted_by_task(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(path, sample(0), sample(0, 1), sample(1, error="HTTP 500"))
+    index = JournalIndex(path)
+    assert (index.count("t"), index.count("other"), len(index)) == (2, 0, 2)
+
+
+def test_a_journal_that_is_gone_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(path, sample(0))
+    index = JournalIndex(path)
+    path.write_bytes(b"")
+    with index.reader() as reader:
+        assert reader.samples([]) == []
+        with pytest.raises(ResitError, match="is empty or gone, but had samples a moment ago"):
+            reader.samples(index.offsets("t", "hash0"))
+    assert len(JournalIndex(tmp_path / "none.jsonl")) == 0
+
+
+def test_a_disk_that_keeps_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = AppendFile(tmp_path / "g.jsonl")
+
+    def fails(number: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("resit.runs.journal.SYNC_SECONDS", -1.0)  # at once
+    monkeypatch.setattr("os.fsync", fails)
+    with pytest.raises(ResitError, match="Input/output error"):
+        file.append(to_line(sample(0)))
+    monkeypatch.undo()
+    file.close()
+    assert len(JournalIndex(tmp_path / "g.jsonl")) == 1
+
+
 def test_fields_of_a_later_format_are_ignored() -> None:
     line = {**to_line(sample(1)), "logprobs": [1, 2]}
     assert from_line(line) == sample(1)

@@ -88,6 +88,15 @@ def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
     assert model.asked == ["a", "a"], "the same key with another text is another passage"
 
 
+def test_where_all_is_on_file_not_even_the_model_has_to_be_able(tmp_path: Path) -> None:
+    measure(Fluent(), PASSAGES, tmp_path, nothing)
+    mute = Fluent()
+    mute.loglikelihoods = None  # type: ignore[assignment, method-assign]
+    heard: list[tuple[int, int]] = []
+    done = measure(mute, PASSAGES, tmp_path, lambda *seen: heard.append(seen))
+    assert (done.planned, done.reused, done.errored, heard) == (3, 3, 0, [(3, 3)])
+
+
 def test_what_failed_is_owed_again(tmp_path: Path) -> None:
     assert measure(Fluent(fails=("b",)), PASSAGES, tmp_path, nothing).errored == 1
     model = Fluent()

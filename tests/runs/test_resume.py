@@ -14,6 +14,7 @@ from resit.errors import IdentityMismatch, ResitError, UsageError
 from resit.runs.folder import RunFolder
 from resit.runs.identity import sample_seed
 from resit.runs.lock import FolderLock
+from resit.runs.plan import Settings
 
 Sit = Callable[..., Any]
 Exam = Callable[..., Path]
@@ -143,6 +144,22 @@ def test_changed_questions_are_another_identity(tmp_path: Path, exam: Exam, sit:
         sit(folder, exam(questions=5))
 
 
+def test_another_prompt_for_a_question_on_file_is_refused(tmp_path: Path, exam: Exam, sit: Sit) -> None:
+    task, folder = exam(), tmp_path / "run"
+    sit(folder, task)
+    prompts = folder / "prompts.jsonl"
+    text = prompts.read_text(encoding="utf-8").replace("Question: What is 2", "Q: What is 2")
+    prompts.write_text(text, encoding="utf-8")
+    with pytest.raises(IdentityMismatch, match="has another prompt for sums document 1") as caught:
+        sit(folder, task, repeats=3)
+    assert "another --output-path" in caught.value.hint
+
+
+def test_no_repeats_at_all_are_refused() -> None:
+    with pytest.raises(UsageError, match="--repeats must be at least 1, found 0"):
+        Settings(repeats=0)
+
+
 def test_scheduling_is_no_identity(tmp_path: Path, exam: Exam, sit: Sit) -> None:
     task, folder = exam(), tmp_path / "run"
     sit(folder, task)
@@ -153,6 +170,9 @@ def test_a_second_writer_is_refused_by_name_and_a_dead_ones_lock_is_free(tmp_pat
     with FolderLock(tmp_path):
         second = FolderLock(tmp_path)
         with pytest.raises(UsageError, match=r"being written by process \d+ on "):
+            second.__enter__()
+        (tmp_path / ".writer.json").write_text("{", encoding="utf-8")
+        with pytest.raises(UsageError, match="being written by another process"):
             second.__enter__()
     (tmp_path / ".writer.json").write_text('{"host": "gone", "pid": 1}', encoding="utf-8")
     with FolderLock(tmp_path):

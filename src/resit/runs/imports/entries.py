@@ -58,9 +58,6 @@ class Problem:
     where: str
     text: str
 
-    def __str__(self) -> str:
-        return f"{self.where}: {self.text}"
-
 
 Entries: TypeAlias = Iterator[Entry | Problem]
 
