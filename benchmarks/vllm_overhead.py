@@ -187,6 +187,7 @@ def main() -> None:
         "dtype": "float32",
         "enforce_eager": True,
         "max_model_len": 1024,
+        "gpu_memory_utilization": 0.5,  # on a processor, of the memory, which others use as well
     }
     with create("vllm", args, Setup(concurrency=32)) as model:
         assert isinstance(model, VllmModel)

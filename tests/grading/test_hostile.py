@@ -54,7 +54,7 @@ def is_linear(text: str, do: Callable[[str], object] = lambda text: grade(text, 
     return whole < 2 or whole < 32 * max(seconds(do, text[: len(text) // 8]) for _ in range(3))
 
 
-@pytest.mark.parametrize("piece", PIECES, ids=repr)
+@pytest.mark.parametrize("piece", PIECES, ids=lambda piece: ascii(piece).replace("\\", "/"))
 def test_a_megabyte_of_one_thing(piece: str) -> None:
     assert is_linear(piece * (MEGABYTE // len(piece)))
 

@@ -58,7 +58,7 @@ def train(
         int | None, typer.Option(min=1, help="Frozen: the head reads the states after so many layers.")
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Most passes over the data.")] = 20,
-    patience: Annotated[int, typer.Option(min=1, help="Passes without a better validation loss.")] = 3,
+    patience: Annotated[int, typer.Option(min=1, help="Passes without a better validation loss.")] = 5,
     learning_rate: Annotated[
         float | None, typer.Option(help="Adam's; default 1e-3, with --mode lora 1e-4, full 1e-5.")
     ] = None,
@@ -66,7 +66,7 @@ def train(
     pair_loss: Annotated[
         float,
         typer.Option(min=0, help="Weight of the loss that puts a question's right samples above its wrong."),
-    ] = 1.0,
+    ] = 0.5,
     language_loss: Annotated[
         float, typer.Option(min=0, help="Weight of the language-model loss, with --mode lora or full.")
     ] = 0.0,

@@ -32,21 +32,26 @@ class Head(nn.Module):
             nn.init.zeros_(parameter)
 
     def standardise(self, states: Sequence[Tensor]) -> None:
-        """Take means and spreads from the states (tokens, width) of some training solutions."""
-        every = torch.cat([*states])
-        self.mean.copy_(every.mean(0))
-        self.scale.copy_(every.std(0).clamp_min(1e-6))
-        spreads = torch.stack([_spread((one - self.mean) / self.scale, None) for one in states])
-        self.spread_mean.copy_(spreads.mean(0))
-        if len(spreads) > 1:
-            self.spread_scale.copy_(spreads.std(0).clamp_min(1e-6))
+        """Take from states (tokens, width) of training solutions how far solutions differ in each number."""
+        means = torch.stack([one.mean(0) for one in states])
+        spreads = torch.stack([_spread(one, None) for one in states])
+        for found, mean, scale in (
+            (means, self.mean, self.scale),
+            (spreads, self.spread_mean, self.spread_scale),
+        ):
+            mean.copy_(found.mean(0))
+            if len(found) > 1:
+                scale.copy_(found.std(0).clamp_min(1e-6))
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
         """Logits (…, tokens) of states (…, tokens, width); `mask` says which tokens are a solution's."""
-        states = (states - self.mean) / self.scale
         spread = (_spread(states, mask) - self.spread_mean) / self.spread_scale
-        found: Tensor = self.linear(states).squeeze(-1) + self.spread(spread)
+        found: Tensor = self.linear((states - self.mean) / self.scale).squeeze(-1) + self.spread(spread)
         return found
+
+    def squared(self) -> Tensor:
+        """Sum of the squared weights: what a ridge penalty is taken of."""
+        return self.linear.weight.square().sum() + self.spread.weight.square().sum()
 
 
 def _spread(states: Tensor, mask: Tensor | None) -> Tensor:
@@ -67,6 +72,11 @@ def token_loss(logits: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
         logits, labels[:, None].expand_as(logits), reduction="none"
     )
     return ((each * mask).sum(1) / mask.sum(1)).mean()
+
+
+def solution_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Binary cross-entropy of solutions' logits, mean; `logits`, `labels` (rows,)."""
+    return nn.functional.binary_cross_entropy_with_logits(logits, labels)
 
 
 def pair_loss(logits: Tensor, labels: Tensor, questions: Tensor) -> Tensor:

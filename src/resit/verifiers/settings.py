@@ -20,12 +20,13 @@ class Settings(BaseModel):
         None, gt=0, description="frozen: the head reads the states after so many layers (default: two thirds)"
     )
     epochs: int = Field(20, gt=0, description="most passes over the training solutions")
-    patience: int = Field(3, gt=0, description="stop after so many passes without a better validation loss")
-    learning_rate: float = Field(1e-3, gt=0, description="Adam's; 1e-5 suits full training")
-    weight_decay: float = Field(0.01, ge=0, description="Adam's")
+    patience: int = Field(5, gt=0, description="stop after so many passes without a better validation loss")
+    learning_rate: float = Field(1e-3, gt=0, description="Adam's at first; it falls to nothing")
+    weight_decay: float = Field(0.01, ge=0, description="Adam's, not in frozen mode")
+    penalty: float = Field(0.3, ge=0, description="frozen: weight of the squared head in the loss")
     batch_size: int = Field(32, gt=0, description="solutions a step, a question's together where they fit")
     pair_loss: float = Field(
-        1.0,
+        0.5,
         ge=0,
         description="weight of the loss that puts a question's right solutions above its wrong ones",
     )

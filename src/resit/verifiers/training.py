@@ -21,7 +21,7 @@ from resit.errors import IdentityMismatch, UsageError
 from resit.jsonl import write_atomic
 from resit.verifiers.backbone import Backbone, load_backbone
 from resit.verifiers.features import FeatureFile
-from resit.verifiers.head import Head, pair_loss, solution_logits, token_loss
+from resit.verifiers.head import Head, pair_loss, solution_logits, solution_loss, token_loss
 from resit.verifiers.saving import CHECKPOINT, read_checkpoint, save_verifier, write_checkpoint
 from resit.verifiers.settings import Settings
 from resit.verifiers.solutions import Solution, divided
@@ -211,9 +211,10 @@ class Trainer:
         self._head, self._material, self._labels, self._questions = head, material, labels, questions
         self._settings, self._folder, self._say = settings, folder, say
         self._trained = [*head.parameters(), *material.parameters()]
-        self._optimiser = torch.optim.AdamW(
-            self._trained, settings.learning_rate, weight_decay=settings.weight_decay
-        )
+        decay = (
+            0.0 if settings.mode == "frozen" else settings.weight_decay
+        )  # there the penalty is in the loss
+        self._optimiser = torch.optim.AdamW(self._trained, settings.learning_rate, weight_decay=decay)
         self._best: list[Tensor] = []
 
     def run(self, train: Sequence[int], validation: Sequence[int], stop_after: int | None) -> bool | None:
@@ -224,6 +225,7 @@ class Trainer:
             self.progress.epoch < self._settings.epochs and self.progress.since_best < self._settings.patience
         ):
             for batch in self._batches(train):
+                self._slow_down(len(train))
                 self._step(batch)
                 self.progress.step += 1
                 steps += 1
@@ -252,12 +254,24 @@ class Trainer:
             batches[-1] += pieces[at]
         yield from batches[self.progress.step :]
 
+    def _slow_down(self, solutions: int) -> None:
+        """The learning rate falls in a straight line to nothing at the end of the last epoch."""
+        settings, progress = self._settings, self.progress
+        share = progress.step * settings.batch_size / solutions
+        left = max(0.0, 1 - (progress.epoch + share) / settings.epochs)
+        for group in self._optimiser.param_groups:
+            group["lr"] = settings.learning_rate * left
+
     def _step(self, batch: Sequence[int]) -> None:
         logits, mask, language = self._material.logits(self._head, batch)
         labels, which = self._labels[list(batch)], self._questions[list(batch)]
-        loss = token_loss(logits, mask, labels) + self._settings.language_loss * language
-        if self._settings.pair_loss:
-            loss = loss + self._settings.pair_loss * pair_loss(solution_logits(logits, mask), labels, which)
+        settings, whole = self._settings, solution_logits(logits, mask)
+        if settings.mode == "frozen":  # no training makes a token's state know more: the mean is what counts
+            loss = solution_loss(whole, labels) + settings.penalty * self._head.squared()
+        else:
+            loss = token_loss(logits, mask, labels) + settings.language_loss * language
+        if settings.pair_loss:
+            loss = loss + settings.pair_loss * pair_loss(whole, labels, which)
         self._optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self._trained, 1.0)
