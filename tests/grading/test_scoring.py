@@ -162,7 +162,8 @@ def test_a_rule_that_can_judge_no_target_has_no_verdict() -> None:
 
 def test_an_answer_that_is_no_text_is_measured_as_it_is() -> None:
     table = FilterStep("map", {"mapping_dict": {"A": 18, "B": 19}, "default_value": 0})
-    asked = ScoringRules((FilterChain("looked up", (table,)),), (MetricSpec("exact_match"),), named=())
+    again = FilterStep("map", {"mapping_dict": {18: 18, 19: 19}})
+    asked = ScoringRules((FilterChain("looked up", (table, again)),), (MetricSpec("exact_match"),), named=())
     score = score_question(question("18"), samples("A", "B", "A"), asked)
     found = [sample.verdicts["looked up"] for sample in score.samples]
     assert [(one.extracted, one.correct) for one in found] == [("18", 1.0), ("19", 0.0), ("18", 1.0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from resit.models.protocol import failed, owed
 from resit.records import Document, Generation, Question, Request, Sampling
 from resit.runs.fleet import (
     BARREN,
+    HOPELESS,
     PLACE_SECONDS,
     Delivered,
     Event,
@@ -203,6 +204,29 @@ def test_many_poisoned_questions_stop_a_proven_fleet_in_the_end() -> None:
     with pytest.raises(ResitError, match=r"keep dying|kept alive"):
         found.extend(bench.fleet.generate(asked(100)))
     assert {g.doc_id for g in found if g.error is None} >= set(range(44))
+
+
+def test_ten_poisoned_questions_in_a_row_at_the_end_are_no_chance() -> None:
+    def every_fifth(hand: Hand, order: Order) -> Delivery | Exception:
+        if any(request.question.document.doc_id % 5 == 0 for request in hand.todo):
+            return RuntimeError("out of memory")
+        return diligent(hand, order)
+
+    bench = Bench(FakeCrew(every_fifth), workers=1, unit=1)
+    found: list[Generation] = []
+    with pytest.raises(ResitError, match=r"keep dying and nothing is finished .* out of memory") as raised:
+        found.extend(bench.fleet.generate(asked(70)))
+    assert "the same command again" in raised.value.hint
+    assert sum("set aside" in note for note in bench.notes) == HOPELESS - 1
+
+
+def test_what_a_worker_warns_of_is_told_with_its_name() -> None:
+    def warns(hand: Hand, order: Order) -> Delivery:
+        return replace(diligent(hand, order), notes=["the server cuts prompts"])
+
+    bench = Bench(FakeCrew(warns), workers=1)
+    bench.run(asked(2))
+    assert "worker 1 on node0: the server cuts prompts" in bench.notes
 
 
 def test_a_model_that_cannot_be_loaded_anywhere_is_its_own_error() -> None:

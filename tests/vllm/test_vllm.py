@@ -74,6 +74,20 @@ def test_each_sample_has_its_seed_and_can_be_drawn_again_alone(model: VllmModel,
     assert {g.seed for g in first.values()} == {request.seed for request in asked}
 
 
+def test_seeds_and_more_prompts_than_one_step_takes_go_together(model: VllmModel) -> None:
+    import vllm
+
+    budget = llm(model).llm_engine.vllm_config.scheduler_config.max_num_batched_tokens
+    long = " ".join(f"{n} nuts and {n + 1} figs," for n in range(75))
+    prompts = [list(model._tokens.token_ids(f"{n} times {long} how many?")) for n in range(SLOTS)]
+    assert sum(map(len, prompts)) > budget > len(prompts[0]), "else none would be evaluated in part"
+    params = [
+        vllm.SamplingParams(max_tokens=3, temperature=1.0, seed=n, ignore_eos=True) for n in range(SLOTS)
+    ]
+    outputs = llm(model).generate([{"prompt_token_ids": ids} for ids in prompts], params, use_tqdm=False)
+    assert [len(output.outputs[0].token_ids) for output in outputs] == [3] * SLOTS
+
+
 def test_vllms_n_is_as_many_requests_with_seeds_one_apart(model: VllmModel, ask: Ask) -> None:
     """Why every sample is a request of its own: n is made into such requests, with seeds of vLLM's choice."""
     import vllm

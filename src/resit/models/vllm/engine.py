@@ -249,6 +249,17 @@ class _Copies:
         self._loop.close()
 
 
+def _suited() -> dict[str, Any]:
+    """What vLLM needs on this kind of machine.
+
+    Its build for processors (0.32) dies when it draws by a seed and has evaluated a prompt in part: it would
+    turn the seed's generator back, which only a GPU's can be. There every prompt is evaluated whole.
+    """
+    from vllm.platforms import current_platform
+
+    return {"enable_chunked_prefill": False} if current_platform.is_cpu() else {}
+
+
 class Engine:
     """A loaded model. Raises AssetError, with vLLM's own words, when it does not start."""
 
@@ -258,7 +269,7 @@ class Engine:
         try:
             start = _Copies if copies > 1 else _One
             with _children_that_do_not_hear_ctrl_c():
-                self.driver: _One | _Copies = start({"use_tqdm_on_load": debug, **options})
+                self.driver: _One | _Copies = start({"use_tqdm_on_load": debug, **_suited(), **options})
         except Exception as error:  # configuration, memory, a lost child process: anything
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise AssetError(
