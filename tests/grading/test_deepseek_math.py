@@ -69,6 +69,7 @@ def test_what_hangs_the_original_does_not_hang(tower: str) -> None:
         ("\\boxed{7.0}", "7"),
         ("\\boxed{\\sqrt5}", "\\sqrt{5}"),
         ("\\boxed{\\frac1}", "\\frac1"),
+        ("The final answer is $1$, no, the final answer is $2$. I hope", "1,no,thefinalansweris2"),
         ("\\boxed{1/x}", "1/x"),
         ("\\boxed{07/4}", "07/4"),
     ],

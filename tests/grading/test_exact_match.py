@@ -41,6 +41,7 @@ GSM8K: dict[str, Any] = {
         ("AB", "ab", 1.0),
         ("18", ["17", "18"], 1.0),
         ("18", ["17", "19"], 0.0),
+        ("18", [], 0.0),
     ],
 )
 def test_the_settings_of_gsm8k(prediction: str, reference: str | list[str], expected: float) -> None:

@@ -139,6 +139,14 @@ def test_what_ends_lm_eval_is_a_reason_here(responses: list[Any], steps: list[An
         run(responses, *steps)
 
 
+def test_what_a_custom_step_raises_is_a_reason() -> None:
+    def raises(responses: Any, docs: Any) -> Any:
+        raise ValueError("no unit")
+
+    with pytest.raises(Unscorable, match=r"^filter custom: ValueError: no unit$"):
+        compile_chain(FilterChain("c", (FilterStep("custom", {}, raises),))).apply(["a"], {})
+
+
 def test_too_few_samples_are_told_apart() -> None:
     with pytest.raises(TooFewSamples, match="needs 8 samples, the question has 2"):
         run(["a", "b"], ("take_first_k", {"k": 8}))

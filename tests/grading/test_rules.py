@@ -41,6 +41,13 @@ def test_every_rule_answers_under_its_own_name(rule: str) -> None:
     assert (verdict.rule, verdict.extracted, verdict.correct) == (rule, verdict.extracted, 1.0)
 
 
+def test_a_rule_of_lm_evals_says_whether_it_matched_and_where() -> None:
+    right, wrong, none = (grade(answer, "18", "lm_eval_strict") for answer in ("#### 18", "#### 19", "18"))
+    assert (right.correct, right.reason, right.span) == (1.0, "matched", (5, 7))
+    assert (wrong.correct, wrong.reason, wrong.extracted) == (0.0, "matched", "19")
+    assert (none.correct, none.reason, none.span) == (0.0, "no match", None)
+
+
 @pytest.mark.parametrize("rule", RECALL_RULES)
 def test_a_rule_of_recall_wants_the_text_itself(rule: str) -> None:
     assert grade("18 and more", "18", rule).correct == 1

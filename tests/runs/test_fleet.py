@@ -210,7 +210,7 @@ def test_ten_poisoned_questions_in_a_row_at_the_end_are_no_chance() -> None:
     def every_fifth(hand: Hand, order: Order) -> Delivery | Exception:
         if any(request.question.document.doc_id % 5 == 0 for request in hand.todo):
             return RuntimeError("out of memory")
-        return diligent(hand, order)
+        return diligent(hand, replace(order, more=False))
 
     bench = Bench(FakeCrew(every_fifth), workers=1, unit=1)
     found: list[Generation] = []

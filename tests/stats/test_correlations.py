@@ -27,6 +27,7 @@ def test_agrees_with_scipy_ties_and_all(coefficient, pairs):
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return
     found, expected = stats.correlation(x, y, coefficient, draws=50), reference(x, y, coefficient)
+    assert (found.coefficient, found.n, found.confidence) == (coefficient, len(pairs), 0.95)
     assert found.value == pytest.approx(expected.statistic, abs=1e-9)
     if abs(found.value) < 1 - 1e-9:
         assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)

@@ -89,6 +89,11 @@ class TestEstimate:
         assert found.value == pytest.approx(2 / 3)
         assert (found.standard_error, found.ci_low, found.ci_high) == (None, None, None)
 
+    def test_a_curve_of_a_single_question_has_no_interval(self):
+        points = stats.sampling_curve([stats.QuestionVotes(2, (1,))], "pass")
+        assert {point.estimate.method for point in points} == {"none: a single question"}
+        assert {point.estimate.ci_low for point in points} == {None}
+
     def test_scores_beyond_one(self):
         found = stats.estimate([[2.0, 4.0], [1.0, 3.0], [5.0, 1.0]])
         assert found.method == "Student's t over questions"

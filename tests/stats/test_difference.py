@@ -142,6 +142,7 @@ class TestPairedDifference:
         assert found.p_greater == pytest.approx(0.002833 / 2, abs=1e-6)
         assert (found.ci_low, found.ci_high) == pytest.approx((0.0700114, 0.2459886), abs=1e-6)
         assert found.minimum_detectable_effect == pytest.approx(2.8016 * found.standard_error, rel=1e-4)
+        assert (found.n_first, found.n_second, found.method) == (10, 10, "Student's t")
 
     def test_differences_without_spread(self):
         same = stats.paired_difference([0.5] * 20, [0.5] * 20)

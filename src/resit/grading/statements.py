@@ -25,7 +25,7 @@ _RUN = re.compile(
     r"(?:[\d\s.,()+*/×÷·−–^{}$€£%-]|x(?=[\s\d$(])|\\(?:times|cdot|div|[dt]?frac|left|right|[,!;:$%]))*"
 )
 _EQUALS = re.compile(r"[^\S\n]{0,3}(?:[^\W\d_]{1,20}+[^\S\n]{0,3}){0,3}(?:[=≈]|\\approx)")
-_AFTER_EQUALS = re.compile(r"(?:[\s$€£\\({*~≈]|\\(?:text|mathbf|boxed)\{){0,20}")
+_AFTER_EQUALS = re.compile(r"(?:\\(?:text|mathbf|boxed)\{|[\s$€£\\({*~≈]){0,20}")
 _AND = re.compile(
     r"(?:\s*,\s+(?:(?:and|&)\s+)?|(?:\s+[^\W\d_][\w'’-]{0,20}){0,5}?,?\s+(?:and|&|plus)\s+"
     r"|\s+(?:hours?|minutes?|days?|weeks?|years?|months?|feet|foot|yards?|pounds?|gallons?|dollars?),?\s+)"
