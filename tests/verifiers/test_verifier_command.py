@@ -209,3 +209,18 @@ def test_bad_input_is_named(
     places = {"RUN": sampled, "V": tmp_path / "V"}
     found, _, err = command("verifier", *(places.get(word, word) for word in words))
     assert (found, said in err) == (status, True), err
+
+
+def test_without_torch_the_remedy_is_named(
+    command: Command, sampled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith("resit.verifiers.")]:
+        if name.endswith((".saving", ".training", ".head", ".features", ".backbone")):
+            monkeypatch.delitem(sys.modules, name)
+    trained = ("train", "--data", sampled, "--base", "x", "-o", tmp_path / "W")
+    for words in (trained, ("apply", sampled, "--verifier", tmp_path)):
+        status, _, err = command("verifier", *words)
+        assert status == 2, err
+        assert "needs torch" in err
+        assert "pip install 'resit[hf]'" in err

@@ -29,8 +29,12 @@ class Verifier:
     """A verifier that `resit verifier train` made."""
 
     def __init__(self, folder: Path) -> None:
-        from resit.verifiers.saving import HEAD, load_verifier, taught_with
-
+        try:
+            from resit.verifiers.saving import HEAD, load_verifier, taught_with
+        except ImportError as error:
+            raise UsageError(
+                f"a verifier needs torch and transformers ({error})", "pip install 'resit[hf]'"
+            ) from None
         self._settings, self._backbone, self._head = load_verifier(folder)
         self.taught = taught_with(folder)
         weights = hashlib.sha256((folder / HEAD).read_bytes()).hexdigest()[:8]

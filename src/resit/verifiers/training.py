@@ -211,9 +211,7 @@ class Trainer:
         self._head, self._material, self._labels, self._questions = head, material, labels, questions
         self._settings, self._folder, self._say = settings, folder, say
         self._trained = [*head.parameters(), *material.parameters()]
-        decay = (
-            0.0 if settings.mode == "frozen" else settings.weight_decay
-        )  # there the penalty is in the loss
+        decay = settings.weight_decay if settings.mode != "frozen" else 0.0  # its penalty is in the loss
         self._optimiser = torch.optim.AdamW(self._trained, settings.learning_rate, weight_decay=decay)
         self._best: list[Tensor] = []
 
@@ -257,7 +255,7 @@ class Trainer:
     def _slow_down(self, solutions: int) -> None:
         """The learning rate falls in a straight line to nothing at the end of the last epoch."""
         settings, progress = self._settings, self.progress
-        share = progress.step * settings.batch_size / solutions
+        share = min(1.0, progress.step * settings.batch_size / solutions)
         left = max(0.0, 1 - (progress.epoch + share) / settings.epochs)
         for group in self._optimiser.param_groups:
             group["lr"] = settings.learning_rate * left

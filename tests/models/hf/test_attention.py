@@ -132,6 +132,14 @@ def test_a_group_finds_its_queries(runs: list[tuple[int, int]]) -> None:
     assert isinstance(which, slice) == (found == list(range(found[0], found[-1] + 1)))
 
 
+def test_places_that_no_memory_holds_are_what_the_engine_retreats_from() -> None:
+    cache = RowCache([LayerShape(1, 2, 2, torch.float32, torch.device("cpu"))])
+    for places in (2**44, 2**60):
+        with pytest.raises(MemoryError, match="no room"):
+            cache.reserve(places, 64)
+    assert (cache.places, cache.keys) == (0, [])
+
+
 def test_places_move_grow_and_are_cleared() -> None:
     shape = LayerShape(1, 2, 2, torch.float32, torch.device("cpu"))
     cache = RowCache([shape])

@@ -17,6 +17,7 @@ from torch import nn
 from resit.models.hf.packed import packed
 from resit.models.hf.weights_layout import (
     MKL,
+    Layout,
     OneDNN,
     PackedLinear,
     Product,
@@ -32,7 +33,7 @@ needs_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="ne
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 64, 200])
 @pytest.mark.parametrize("layout", [OneDNN, pytest.param(MKL, marks=needs_mkl)])
-def test_a_packed_layer_is_the_layer(layout: type[OneDNN] | type[MKL], rows: int, bias: bool) -> None:
+def test_a_packed_layer_is_the_layer(layout: type[Layout], rows: int, bias: bool) -> None:
     torch.manual_seed(rows)
     plain = nn.Linear(40, 72, bias=bias)
     inputs = torch.randn(1, rows, 80)[..., ::2]

@@ -64,7 +64,12 @@ def _blank(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Te
     """Zeros; on a processor memory is taken page by page, when a page is first written."""
     if device.type != "cpu":
         return torch.zeros(*shape, dtype=dtype, device=device)
-    return torch.frombuffer(mmap.mmap(-1, math.prod(shape) * dtype.itemsize), dtype=dtype).view(*shape)
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        room = mmap.mmap(-1, size)
+    except (OSError, OverflowError) as error:  # what the engine retreats from is MemoryError
+        raise MemoryError(f"no room for {size} bytes: {error}") from error
+    return torch.frombuffer(room, dtype=dtype).view(*shape)
 
 
 class RowCache:
@@ -107,8 +112,11 @@ class RowCache:
         for held in (self.keys, self.values):
             for room in held:
                 taken = room[torch.tensor(sources, device=room.device), :, :longest]
+                if room.device.type != "cpu":  # one call, not one a row
+                    room[torch.tensor(targets, device=room.device), :, :longest] = taken
+                    continue
                 for row, target, length in zip(taken, targets, lengths, strict=True):
-                    room[target, :, :length] = row[:, :length]
+                    room[target, :, :length] = row[:, :length]  # pages behind a row's end stay untouched
 
     def copy_shared(self, place: int, at: int, store: SharedStore) -> None:
         """Write a store's tokens into a row from position `at` on."""

@@ -24,6 +24,8 @@ _ROWS = 64
 class Layout(Protocol):
     """A weight (out, in) as a library wants it."""
 
+    def __init__(self, weight: Tensor) -> None: ...
+
     def times(self, inputs: Tensor, bias: Tensor | None) -> Tensor:
         """Outputs (…, out) for contiguous inputs (…, in)."""
         ...
@@ -73,7 +75,7 @@ class MKL:
 
 
 @cache
-def fastest() -> type[OneDNN] | type[MKL] | None:
+def fastest() -> type[Layout] | None:
     """The layout to use; None where torch has neither."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return None
@@ -83,7 +85,7 @@ def fastest() -> type[OneDNN] | type[MKL] | None:
 
 
 @torch.inference_mode()
-def _passes(layout: type[OneDNN] | type[MKL]) -> bool:
+def _passes(layout: type[Layout]) -> bool:
     """Whether it multiplies any number of rows rightly, and gives the weight back."""
     chance = torch.Generator().manual_seed(0)
     weight = torch.randn(72, 40, generator=chance)
@@ -106,7 +108,7 @@ class Product:
     The first called computes for all. Its inputs and the others' outputs are held until they are taken.
     """
 
-    def __init__(self, linears: Sequence[nn.Linear], layout: type[OneDNN] | type[MKL]) -> None:
+    def __init__(self, linears: Sequence[nn.Linear], layout: type[Layout]) -> None:
         self._sizes = [linear.out_features for linear in linears]
         weights = [linear.weight.detach() for linear in linears]
         self._weight: Layout = layout(weights[0] if len(weights) == 1 else torch.cat(weights))
