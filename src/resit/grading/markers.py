@@ -61,7 +61,9 @@ _ENGLISH_LINK = re.compile(
     re.IGNORECASE,
 )
 _NOT_A_NOUN_AFTER = frozenset(("to", "can", "cannot", "can't", "you", "we", "i", "not", "please"))
-_NEGATION = re.compile(r"\b(?:not|n't|incorrect|wrong)\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|incorrect|wrong)\b", re.IGNORECASE)
+_DENIAL = re.compile(r"\s*(?:[^\W\d_]{2,12}ly\s+)?(?:not|incorrect|wrong)\b", re.IGNORECASE)
+"""After the verb: `is not 5`, `is definitely not 5`."""
 ABBREVIATION = "".join(
     rf"(?<!{re.escape(word)})"
     for word in ("i.e.", "e.g.", "approx.", "Mr.", "Mrs.", "Ms.", "Dr.", "vs.", "No.", "a.m.", "p.m.")
@@ -155,7 +157,7 @@ def _answer(text: str, at: int, start: int, end: int) -> Window | None:
     if text[max(start, at - 8) : at].rstrip().rpartition(" ")[2].lower() in _NOT_A_NOUN_AFTER:
         return None
     if text.startswith(" is ", after):  # by far the most frequent form
-        if _NEGATION.match(text, after + 4, end):
+        if _DENIAL.match(text, after + 4, end):
             return None
         return _after_link(text, after + 3, end, False, None)
     link = _ENGLISH_LINK.match(text, after, end)
@@ -163,7 +165,9 @@ def _answer(text: str, at: int, start: int, end: int) -> Window | None:
         return None
     if link["close"]:
         return _tag(text, at, after + 1, start, end)
-    if link["clause"] is not None and _NEGATION.search(link["clause"]):
+    if link["clause"] is not None and (
+        _NEGATION.search(link["clause"]) or _DENIAL.match(text, link.end(), end)
+    ):
         return None
     return _after_link(text, link.end(), end, bool(link["colon"] or link["colon_after"]), None)
 
