@@ -1,6 +1,6 @@
 """Changes the code that grades and counts in small ways, and counts how often a test notices.
 
-    python release/mutants.py [--sample 200] [--seed 13] [--packages grading,stats]
+    python release/mutants.py [--sample 200] [--seed 13] [--packages grading,stats] [--at-once 2]
 
 mutmut makes every mutant and learns which test runs which function; so many of them, drawn at random, are
 then tried. Prints the share that is killed with its Wilson interval and names the survivors:
@@ -50,12 +50,13 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=200)
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--packages", default="grading,stats")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count())
     asked = parser.parse_args()
     packages = asked.packages.split(",")
     mutmut("run", FIRST)
     known = sorted(statuses(packages))
     drawn = random.Random(asked.seed).sample(known, min(asked.sample, len(known)))
-    mutmut("run", *drawn)
+    mutmut("run", "--max-children", str(asked.at_once), *drawn)
     tried = {name: status for name, status in statuses(packages).items() if name in drawn}
     survivors = sorted(name for name, status in tried.items() if status is None or status in SURVIVED)
     killed = len(drawn) - len(survivors)
