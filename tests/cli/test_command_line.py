@@ -82,6 +82,29 @@ def task(tmp_path: Path) -> str:
             "--gen-kwargs: expected key",
         ),
         (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--gen_kwargs", "temperature=[a"],
+            2,
+            "--gen-kwargs: temperature: '[a' is no YAML value",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--gen_kwargs", "top_k=2021-13-45"],
+            2,
+            "is no timestamp",
+        ),
+        (
+            [
+                "run",
+                "--model",
+                "scripted",
+                "--tasks",
+                "TASK",
+                "--gen_kwargs",
+                '{"top_k": 1' + "0" * 400 + "}",
+            ],
+            2,
+            "top_k: expected a whole number",
+        ),
+        (
             ["run", "--model", "scripted", "--tasks", "TASK", "--fewshot_as_multiturn", "true"],
             2,
             "needs --apply",

@@ -57,7 +57,7 @@ def test_a_cycle_is_named(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("task: [", r"bad\.yaml, line \d+: not valid YAML"),
+        ("task: [", r"bad\.yaml: not valid YAML: line \d+: "),
         ("- task", "expected a YAML mapping of task keys, found list"),
         ("", "expected a YAML mapping of task keys, found NoneType"),
         ("1: 2", "expected a YAML mapping of task keys"),

@@ -214,11 +214,13 @@ def card_of(folder: Path) -> Mapping[str, Any]:
     """The metadata block of a folder's README.md; empty when there is none."""
     import yaml
 
+    from resit import yamls
+
     readme = folder / "README.md"
     text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     block = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
     try:
-        found = yaml.safe_load(block.group(1)) if block else {}
+        found = yamls.load(block.group(1)) if block else {}
     except yaml.YAMLError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 import yaml
 
+from resit import yamls
 from resit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,15 @@ def _pair(option: str, item: str) -> tuple[str, Any]:
             f"{option}: expected key=value, found {item!r}",
             f'a value that holds a comma needs the JSON form: {option} \'{{"until": ["a,b"]}}\'',
         )
-    return key.strip(), yaml.safe_load(value) if value.strip() else value
+    if not value.strip():
+        return key.strip(), value
+    try:
+        return key.strip(), yamls.load(value)
+    except yaml.YAMLError as error:
+        raise UsageError(
+            f"{option}: {key.strip()}: {value[:80]!r} is no YAML value ({yamls.problem(error)})",
+            f"text is meant? quotes make it text: {option} '{key.strip()}=\"…\"'",
+        ) from None
 
 
 def seeds(text: str) -> tuple[int, int]:
@@ -80,7 +89,10 @@ def boolean(option: str, text: str) -> bool | None:
     """A flag that takes a value, as lm-eval's does; None when it was not given."""
     if not text:
         return None
-    value = yaml.safe_load(text)
+    try:
+        value = yamls.load(text)
+    except yaml.YAMLError:
+        value = None
     if not isinstance(value, bool):
         raise UsageError(f"{option}: expected true or false, found {text!r}")
     return value

@@ -15,7 +15,7 @@ from resit.records import Verdict
 
 OVERRUN = "overrun"
 """Reason of a verdict that was not reached in time; such answers are not wrong, they are not known."""
-NEEDS_MATH = "the gold answer is an expression: pip install 'resit[math]'"
+NEEDS_MATH = "expressions are compared by math-verify: pip install 'resit[math]'"
 
 _QUANTIFIERS = ("\\forall", "\\exists")
 """math-verify reads both `g(x) = 0` and `\\forall x>2, g(x) = 0` as 0."""

@@ -34,10 +34,12 @@ def read_price(path: Path, model: str) -> Price:
     """
     import yaml
 
+    from resit import yamls
+
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yamls.load(path.read_bytes())
         prices = TypeAdapter(dict[str, Price]).validate_python(content or {})
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+    except (OSError, yaml.YAMLError, ValidationError) as error:
         raise UsageError(
             f"{path}: expected prices as MODEL: {{prompt: …, completion: …}} ({error})"
         ) from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from resit import yamls
 from resit.errors import UsageError
 from resit.runs.secrets import REFERENCE
 from resit.tasks import Task, load
@@ -127,11 +128,11 @@ class Cell:
 def read_study(path: Path) -> Study:
     """The study that a file describes. Raises UsageError naming the first setting that cannot be meant."""
     try:
-        keys = yaml.safe_load(path.read_bytes())
+        keys = yamls.load(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}") from None
+        raise UsageError(f"{path} is not YAML: {yamls.problem(error)}") from None
     if not isinstance(keys, Mapping):
         raise UsageError(f"{path}: expected settings, such as models and tasks, found {type(keys).__name__}")
     for place, text in _texts(path, keys):

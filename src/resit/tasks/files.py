@@ -13,6 +13,7 @@ from zipfile import ZipFile
 
 import yaml
 
+from resit import yamls
 from resit.errors import UsageError
 
 SUFFIXES = (".yaml", ".yml")
@@ -80,8 +81,8 @@ class FunctionTag:
     place: Place
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """PyYAML's safe loader (libyaml's where there is one), with lm-eval's `!function` tag."""
+class _Loader(yamls.Loader):
+    """With lm-eval's `!function` tag."""
 
 
 _Loader.add_constructor("!function", lambda loader, node: FunctionTag(node.value, Place("")))
@@ -90,12 +91,9 @@ _Loader.add_constructor("!function", lambda loader, node: FunctionTag(node.value
 def parse(place: Place) -> dict[str, Any]:
     """The file's mapping, without what it includes. Raises UsageError for anything but a YAML mapping."""
     try:
-        value = yaml.load(place.read(), Loader=_Loader)
-    except (yaml.YAMLError, UnicodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or str(error)
-        raise UsageError(f"{place}{where}: not valid YAML: {reason}") from None
+        value = yamls.load(place.read(), _Loader)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{place}: not valid YAML: {yamls.problem(error)}") from None
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise UsageError(f"{place}: expected a YAML mapping of task keys, found {type(value).__name__}")
     _check_size(value, place)

@@ -61,7 +61,7 @@ def _number(kwargs: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
         if isinstance(value, bool) or (kind is int and int(value) != float(value)):
             raise ValueError
         return kind(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{where}: {key}: expected {_noun(kind)}, found {value!r}") from None
 
 

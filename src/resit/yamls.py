@@ -1,0 +1,57 @@
+"""YAML 1.1 as people write it: whatever cannot be read is a `yaml.YAMLError` that says where and why.
+
+PyYAML lets some of it out as other errors: a day 2021-13-45, five thousand digits, `!!bool maybe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError, SafeConstructor
+
+LARGEST = 1 << 63
+"""Of whole numbers, either way; what is larger means nothing to any setting and fits no float."""
+_SHOWN = 40
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """PyYAML's safe loader (libyaml's where there is one)."""
+
+
+def _checked(kind: str, construct: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def scalar(loader: Any, node: Any) -> Any:
+        try:
+            value = construct(loader, node)
+        except (ValueError, OverflowError, LookupError, AttributeError):
+            problem = f"{str(node.value)[:_SHOWN]!r} is no {kind}"
+            raise ConstructorError(None, None, problem, node.start_mark) from None
+        if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+            raise ConstructorError(None, None, f"a number beyond {LARGEST:.0e}", node.start_mark)
+        return value
+
+    return scalar
+
+
+for _kind in ("bool", "int", "float", "timestamp"):
+    Loader.add_constructor(
+        f"tag:yaml.org,2002:{_kind}", _checked(_kind, getattr(SafeConstructor, f"construct_yaml_{_kind}"))
+    )
+
+
+def load(text: str | bytes, loader: type[Loader] = Loader) -> Any:
+    """The document's value; None for an empty one. Raises yaml.YAMLError."""
+    try:
+        return yaml.load(text, Loader=loader)
+    except UnicodeError as error:
+        raise yaml.YAMLError(f"not UTF-8: {error}") from None
+    except RecursionError:  # the loader without libyaml
+        raise yaml.YAMLError("nested too deeply") from None
+
+
+def problem(error: yaml.YAMLError) -> str:
+    """What is wrong, in one line and with the number of the line where that is known."""
+    mark = getattr(error, "problem_mark", None)
+    words = getattr(error, "problem", None) or " ".join(str(error).split())
+    return f"line {mark.line + 1}: {words}" if mark else words
