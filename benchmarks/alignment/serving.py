@@ -14,6 +14,8 @@ from typing import Any
 from resit.models.llama_server import Layout, LlamaServer
 
 CONTEXT = 4096
+EVALUATED = {"cache_ram_mib": 8192}
+"""Memory for prompts that were evaluated: the second side's need not be again."""
 
 
 class Door(ThreadingHTTPServer):
@@ -74,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def served(model: Path, slots: int, threads: int | None) -> Iterator[Door]:
     """A server with the model loaded, whose greedy texts do not depend on what else it is asked."""
-    server = LlamaServer(Layout(model, slots, CONTEXT, threads=threads))
+    server = LlamaServer(Layout(model, slots, CONTEXT, threads=threads, more=EVALUATED))
     door = Door(server.address, server.key)
     worker = threading.Thread(target=door.serve_forever, daemon=True)
     worker.start()
