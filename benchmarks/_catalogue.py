@@ -50,6 +50,7 @@ class Place:
 Places = Mapping[str, Place]
 
 CATALOGUE: dict[str, Benchmark] = {
+    "first_score.py": Benchmark("From a clone to the first score", quick=None),
     "start_up.py": Benchmark(
         "Short commands, whole process", "[--lm-eval {lm-eval-program}]", quick="--rounds 1", needs=("gsm8k",)
     ),
@@ -115,6 +116,7 @@ CATALOGUE: dict[str, Benchmark] = {
     "viewer.py": Benchmark(
         "The viewer, self-consistency", quick="--questions 20 --samples 4 --repetitions 1", needs=("gsm8k",)
     ),
+    "overlap_scan.py": Benchmark("Test questions in training text", quick="--megabytes 5", needs=("gsm8k",)),
     "verifier.py": Benchmark(
         "A verifier", None, long="{model} --folder {scratch}", quick=None, needs=("transformers",)
     ),

@@ -16,15 +16,13 @@ import os
 import random
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from _figures import at_most, record
+from _processes import Measured, measure
 
 from resit.runs.imports import from_jsonl
 from resit.runs.imports.writer import File, Origin, Part, import_run
@@ -36,15 +34,6 @@ LENGTH = 1024
 MOST_SECONDS, MOST_MB = 10.0, 600.0
 """Wanted for the whole run."""
 _CONCLUSION = re.compile(r"The answer is[^\n]*|#### .*|Q:.*", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One run of the command."""
-
-    seconds: float
-    processor_seconds: float
-    megabytes: float
 
 
 def main() -> None:
@@ -65,7 +54,8 @@ def main() -> None:
         print(
             "| repetition | wall, s | processor, s | peak memory, MB | samples/s |\n|---|---:|---:|---:|---:|"
         )
-        found = [measure(run) for _ in range(options.repetitions)]
+        command = [sys.executable, "-m", "resit", "score", str(run), "--json"]
+        found = [measure(command) for _ in range(options.repetitions)]
         for number, one in enumerate(found, 1):
             print(_row(str(number), one, samples))
         median = Measured(
@@ -134,38 +124,6 @@ def _lengthened(response: str, others: Sequence[str], draw: random.Random) -> st
             _CONCLUSION.sub("", draw.choice(others)).strip() + f" Let me check that again, {len(working)}.\n"
         )
     return working + response
-
-
-def measure(run: Path) -> Measured:
-    """Score the run once, in processes of its own."""
-    command = [sys.executable, "-m", "resit", "score", str(run), "--json"]
-    before, started, peak = os.times(), time.perf_counter(), 0
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            peak = max(peak, sum(_resident(pid) for pid in _family(process.pid)))
-            time.sleep(0.05)
-    seconds, after = time.perf_counter() - started, os.times()
-    if process.returncode:
-        sys.exit(f"resit score ended with status {process.returncode}")
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
-    return Measured(seconds, spent, peak / 2**20)
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all that it started."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(member for child in children for member in _family(int(child)))]
-
-
-def _resident(pid: int) -> int:
-    """Bytes of memory that a process holds now."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from _figures import Figure, at_most, record
-from score_run import SHARED, TASK, _family, _resident, make_run
+from _processes import held_by
+from score_run import SHARED, TASK, make_run
 
 SHOWS = ("all", "wrong", "right", "disagree", "unextracted", "truncated", "errored")
 MOST_SHOWN, MOST_FILTER, MOST_MB = 1.0, 0.3, 300.0
@@ -108,7 +109,7 @@ def _looked_at(address: str, pid: int) -> dict[str, float]:
     )
     for text in SEARCHES:
         found[f"search {text!r}, s"] = _searched(address, {**query, "search": text})
-    found["memory, MB"] = sum(_resident(member) for member in _family(pid)) / 2**20
+    found["memory, MB"] = held_by(pid)
     return found
 
 
