@@ -50,10 +50,10 @@ class Place:
 Places = Mapping[str, Place]
 
 CATALOGUE: dict[str, Benchmark] = {
-    "first_score.py": Benchmark("From a clone to the first score", quick=None),
     "start_up.py": Benchmark(
         "Short commands, whole process", "[--lm-eval {lm-eval-program}]", quick="--rounds 1", needs=("gsm8k",)
     ),
+    "first_score.py": Benchmark("From a clone to the first score", quick=None),
     "render_prompts.py": Benchmark(
         "Rendering prompts", "[--lm-eval {lm-eval}]", quick="--rounds 1", needs=("gsm8k",)
     ),
