@@ -72,6 +72,11 @@ def task(tmp_path: Path) -> str:
             "--seed: expected one whole number",
         ),
         (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--seed", "-1"],
+            2,
+            "--seed: expected one whole number from 0 up",
+        ),
+        (
             ["run", "--model", "scripted", "--tasks", "TASK", "-b", "0"],
             2,
             "--batch-size: expected a whole number",
@@ -92,15 +97,7 @@ def task(tmp_path: Path) -> str:
             "is no timestamp",
         ),
         (
-            [
-                "run",
-                "--model",
-                "scripted",
-                "--tasks",
-                "TASK",
-                "--gen_kwargs",
-                '{"top_k": 1' + "0" * 400 + "}",
-            ],
+            ["run", "--model", "scripted", "--tasks", "TASK", "--gen_kwargs", '{"top_k": 1e999}'],
             2,
             "top_k: expected a whole number",
         ),
@@ -127,6 +124,14 @@ def test_a_wrong_command_is_one_paragraph_with_the_right_status(
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert not (tmp_path / "runs").exists(), "nothing was written"
+
+
+@pytest.mark.parametrize("share", ["nan", "2", "-0.1"])
+def test_a_share_that_is_none_is_refused(task: str, tmp_path: Path, share: str) -> None:
+    words = ["run", "--model", "scripted", "--tasks", task, "--max-error-share", share]
+    done = resit(*words, cwd=tmp_path)
+    assert (done.returncode, list(tmp_path.glob("runs/*"))) == (2, [])
+    assert "'--max-error-share'" in done.stderr
 
 
 def test_a_corrupt_model_file_is_an_asset_that_cannot_be_had(task: str, tmp_path: Path) -> None:

@@ -58,8 +58,10 @@ def seeds(text: str) -> tuple[int, int]:
         numbers = [int(part) for part in parts if part.lower() != "none"]
     except ValueError:
         numbers = []
-    if len(numbers) != len(parts) or len(parts) not in (1, 4):
-        raise UsageError(f"--seed: expected one whole number, or four separated by commas, found {text!r}")
+    if len(numbers) != len(parts) or len(parts) not in (1, 4) or min(numbers) < 0:
+        raise UsageError(
+            f"--seed: expected one whole number from 0 up, or four separated by commas, found {text!r}"
+        )
     return numbers[0], numbers[-1]
 
 

@@ -37,7 +37,7 @@ def power(
     ],
     n: Annotated[int | None, typer.Option("--n", help="Questions (of a gap: seen ones).")] = None,
     n_fresh: Annotated[
-        int | None, typer.Option(help="Fresh questions of a gap; as many as --n if not given.")
+        int | None, typer.Option(min=1, help="Fresh questions of a gap; as many as --n if not given.")
     ] = None,
     effect: Annotated[
         float | None, typer.Option(help="The effect to see, as a fraction; 0.01 is one point.")

@@ -73,7 +73,8 @@ OutputPath = Annotated[
     typer.Option("--output-path", "-o", help="The run's folder; else one below runs/."),
 ]
 MaxErrorShare = Annotated[
-    float, typer.Option("--max-error-share", help="Exit status 5 when more of the samples errored.")
+    float,
+    typer.Option("--max-error-share", min=0, max=1, help="Exit status 5 when more of the samples errored."),
 ]
 TrustTaskCode = Annotated[
     bool, typer.Option("--trust-task-code", help="Run the Python that a task file names with !function.")

@@ -49,9 +49,9 @@ class RunSettings(BaseModel):
     calculator: bool = Field(
         default=False, description="put in results after `<<expression=` instead of the model"
     )
-    seed: int = Field(default=1234, description="of the samples")
+    seed: int = Field(default=1234, ge=0, description="of the samples")
     fewshot_seed: int | None = Field(
-        default=None, description="of the choice of exemplars; else that of the samples"
+        default=None, ge=0, description="of the choice of exemplars; else that of the samples"
     )
     batch_size: int | Literal["auto"] = Field(
         default="auto", description="samples in flight; changes the speed only"
