@@ -30,6 +30,9 @@ def test_values_are_yaml_1_1_s(text: str | bytes, value: Any) -> None:
     assert yamls.load(text) == value
 
 
+BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -45,6 +48,9 @@ def test_values_are_yaml_1_1_s(text: str | bytes, value: Any) -> None:
         ("*nobody", "line 1: found undefined alias"),
         ("!!python/object:os.system {}", "line 1: could not determine a constructor"),
         (b"a: \xff\xfe", ""),
+        ("a: &a [*a]", "expected at most 1000000 values"),
+        ("a: &a {b: !!omap [c: *a]}", "expected at most 1000000 values"),
+        (BOMB, "expected at most 1000000 values"),
         ("[" * 20_000, ""),
     ],
 )

@@ -13,7 +13,10 @@ from yaml.constructor import ConstructorError, SafeConstructor
 
 LARGEST = 1 << 63
 """Of whole numbers, either way; what is larger means nothing to any setting and fits no float."""
+MOST_VALUES = 1_000_000
+"""In one document; published task files hold some hundreds, and few-shot samples a few thousand."""
 _SHOWN = 40
+_KINDS = (list, tuple, set)
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -43,11 +46,28 @@ for _kind in ("bool", "int", "float", "timestamp"):
 def load(text: str | bytes, loader: type[Loader] = Loader) -> Any:
     """The document's value; None for an empty one. Raises yaml.YAMLError."""
     try:
-        return yaml.load(text, Loader=loader)
+        value = yaml.load(text, Loader=loader)
     except UnicodeError as error:
         raise yaml.YAMLError(f"not UTF-8: {error}") from None
     except RecursionError:  # the loader without libyaml
         raise yaml.YAMLError("nested too deeply") from None
+    _check_size(value)
+    return value
+
+
+def _check_size(value: Any) -> None:
+    """Refuse aliases (`*name`) that stand for themselves, or for more than anything can mean."""
+    waiting, seen = [value], 0
+    while waiting:
+        item = waiting.pop()
+        inside = item.values() if isinstance(item, dict) else item if isinstance(item, _KINDS) else ()
+        waiting.extend(inside)
+        seen += 1
+        if seen > MOST_VALUES:
+            raise yaml.YAMLError(
+                f"expected at most {MOST_VALUES} values, found more when every alias (*name) is written out, "
+                "or one that stands for itself"
+            )
 
 
 def problem(error: yaml.YAMLError) -> str:

@@ -210,8 +210,9 @@ LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: &a [*a]", "found more once aliases are written out"),
-        (LAUGHS, "found more once aliases are written out"),
+        ("a: &a [*a]", "found more when every alias"),
+        ("models:\n- &a {name: a, model: dummy, model_args: *a}", "found more when every alias"),
+        (LAUGHS, "found more when every alias"),
         ("- a", "expected settings, such as models and tasks, found list"),
         ("a: [", "is not YAML"),
     ],

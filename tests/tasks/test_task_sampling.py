@@ -68,6 +68,8 @@ def test_settings(task: dict[str, Any] | None, overrides: dict[str, Any], expect
         ({"max_gen_toks": 1.5}, "max_gen_toks: expected a whole number, found 1.5"),
         ({"max_gen_toks": 0}, "must be at least 1, found 0"),
         ({"temperature": "hot"}, "temperature: expected a number, found 'hot'"),
+        ({"temperature": float("nan")}, "temperature: expected a number, found nan"),
+        ({"top_p": "inf"}, "top_p: expected a number, found 'inf'"),
         ({"temperature": True}, "temperature: expected a number, found True"),
         ({"temperature": -1}, "temperature: expected 0 or more, found -1"),
         ({"do_sample": "maybe"}, "do_sample: expected true or false, found 'maybe'"),

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[\w+=@-][\w.+=@-]*")
 _MODEL_ARGS = re.compile(r"models\.\d+\.model_args(\..*)?")
 """The only place for `${NAME}`: anywhere else it would reach prompts or the names of files."""
-MOST_VALUES = 100_000
 _UNFIT = re.compile(r"[^\w.+=@-]+")
 
 
@@ -135,7 +134,7 @@ def read_study(path: Path) -> Study:
         raise UsageError(f"{path} is not YAML: {yamls.problem(error)}") from None
     if not isinstance(keys, Mapping):
         raise UsageError(f"{path}: expected settings, such as models and tasks, found {type(keys).__name__}")
-    for place, text in _texts(path, keys):
+    for place, text in _texts(keys):
         match = REFERENCE.search(text)
         if match and not _MODEL_ARGS.fullmatch(place):
             raise UsageError(
@@ -149,16 +148,11 @@ def read_study(path: Path) -> Study:
     return study
 
 
-def _texts(path: Path, keys: Any) -> Iterator[tuple[str, str]]:
-    """Every text of the file with its place. Raises UsageError for aliases (`*name`) that never end."""
-    waiting, seen = [("", keys)], 0
+def _texts(keys: Any) -> Iterator[tuple[str, str]]:
+    """Every text of the file with its place."""
+    waiting = [("", keys)]
     while waiting:
         place, value = waiting.pop()
-        seen += 1
-        if seen > MOST_VALUES:
-            raise UsageError(
-                f"{path}: expected at most {MOST_VALUES} values, found more once aliases are written out"
-            )
         if isinstance(value, str):
             yield place, value
         pairs = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -60,7 +61,10 @@ def _number(kwargs: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     try:
         if isinstance(value, bool) or (kind is int and int(value) != float(value)):
             raise ValueError
-        return kind(value)
+        found = kind(value)
+        if not math.isfinite(found):
+            raise ValueError
+        return found
     except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{where}: {key}: expected {_noun(kind)}, found {value!r}") from None
 
