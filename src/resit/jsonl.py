@@ -85,6 +85,14 @@ def complete_length(path: Path) -> int:
     return 0
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are missing. Raises ResitError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace a file's content in one step: readers see the old or the new, never a part.
 

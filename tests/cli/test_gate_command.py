@@ -185,7 +185,12 @@ class TestForServers:
         assert CliRunner().invoke(app, ["gate", str(run), "--min-score", "0.5"]).exit_code == 0
         assert "passes" in file.read_text(encoding="utf-8")
 
+    def test_a_new_folder(self, gate, tmp_path):
+        assert gate(0, 0, "--margin", 0.01, "--junit", tmp_path / "ci" / "gate.xml").status == 0
+        assert (tmp_path / "ci" / "gate.xml").exists()
+
     def test_unwritable(self, gate, tmp_path):
+        (tmp_path / "no").touch()
         refused = gate(0, 0, "--margin", 0.01, "--junit", tmp_path / "no" / "gate.xml")
         assert refused.status == 1
         assert "cannot write" in refused.err

@@ -38,6 +38,11 @@ def test_the_file_is_written_where_it_is_wanted(command: Callable, run: Path, tm
     assert (tmp_path / "page.html").read_bytes().startswith(b"<!doctype html>")
 
 
+def test_a_folder_that_is_missing_is_made(command: Callable, run: Path, tmp_path: Path) -> None:
+    assert command("report", run, "-o", tmp_path / "new" / "table.md").status == 0
+    assert (tmp_path / "new" / "table.md").exists()
+
+
 def test_without_a_name_it_lies_in_the_run(command: Callable, run: Path) -> None:
     assert command("report", run, "--json").json == {"files": [str(run / "report.html")]}
 
@@ -95,6 +100,7 @@ def test_an_unknown_format_is_named(command: Callable, run: Path) -> None:
 
 
 def test_a_target_that_cannot_be_written_is_named(command: Callable, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "no").touch()
     done = command("report", run, "-o", tmp_path / "no" / "such" / "folder" / "page.html")
     assert done.status == 1
     assert "cannot write" in done.err

@@ -84,6 +84,14 @@ def test_every_pair_is_a_run_and_a_row(folder: Path) -> None:
     assert [line[-1] for line in table if line[:1] in (["a"], ["b"])] == ["done"] * 4
 
 
+def test_a_study_of_which_no_run_could_start_is_on_file_too(folder: Path) -> None:
+    study(folder, models=[model("a", model_args="text=no,colour=red")])
+    done = run(folder)
+    assert done.returncode == 2, done.stderr
+    rows = json.loads((folder / "runs" / "study" / "study.json").read_text("utf-8"))["runs"]
+    assert {row["message"] for row in rows} == {"model 'scripted' has no argument 'colour'"}
+
+
 def test_one_failure_stops_no_other_and_the_worst_status_counts(folder: Path) -> None:
     tasks = [str(folder / f"{name}.yaml") for name in ("sums", "lost", "more")]
     failing = model("fails", model_args="text={target},error_docs=1")

@@ -36,10 +36,7 @@ def export_run(folder: RunFolder, rules: Mapping[str, ScoringRules], shape: str,
     """Write the run's tasks in a shape into a folder; the files written, in order. Raises UsageError."""
     if shape not in SHAPES:
         raise UsageError(f"--format: expected {', '.join(SHAPES)}, found {shape!r}")
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise jsonl.cannot_write(target, error) from error
+    jsonl.make_folder(target)
     return SHAPES[shape](folder, rules, target)
 
 

@@ -73,10 +73,7 @@ def _pictures(kind: Kind, sources: Sources, target: Path) -> list[Path]:
     charts = {entry["id"]: (entry["title"], specs[entry["id"]]) for entry in whole["charts"]}
     named = target.suffix == f".{kind}"
     folder, prefix = (target.parent, f"{target.stem}-") if named else (target, "")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise jsonl.cannot_write(folder, error) from error
+    jsonl.make_folder(folder)
     return [
         written
         for name, picture in pictures(charts, kind)
@@ -99,6 +96,7 @@ def _written(target: Path, content: bytes) -> list[Path]:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return []
+    jsonl.make_folder(target.parent)
     jsonl.write_atomic(target, content)
     return [target]
 

@@ -69,6 +69,7 @@ def run_study(path: Path, output_path: Path | None, as_json: bool) -> None:
     worst = max(row.exit_status for row in rows)
     summary = {"study": path.name, "exit_status": worst, "runs": [asdict(row) for row in rows]}
     text = json.dumps(summary, ensure_ascii=False, indent=2) + "\n"
+    jsonl.make_folder(parent)  # no run may have come to that
     jsonl.write_atomic(parent / SUMMARY, text.encode("utf-8", "backslashreplace"))
     _show(summary, parent, as_json)
     if worst != DONE:

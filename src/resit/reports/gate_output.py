@@ -106,6 +106,7 @@ def gate_lines(checks: Sequence[Check]) -> list[str]:
 def write_file(path: Path, data: bytes, append: bool = False) -> None:
     """Write, or append to, a file that a CI server reads. ResitError when that cannot be done."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab" if append else "wb") as file:
             file.write(data)
     except OSError as error:
