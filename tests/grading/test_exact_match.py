@@ -17,6 +17,12 @@ from resit.grading.filters import Unscorable
 from resit.grading.metrics import compile_metric, exact_match
 from resit.records import MetricSpec
 
+
+def test_how_the_samples_are_put_together_is_no_setting_of_the_comparison() -> None:
+    beside = {"aggregation": "mean", "higher_is_better": True, "ignore_case": True}
+    assert compile_metric(MetricSpec("exact_match", beside))("A", "a") == 1.0
+
+
 GSM8K: dict[str, Any] = {
     "regexes_to_ignore": [",", "\\$", "(?s).*#### ", "\\.$"],
     "ignore_case": True,

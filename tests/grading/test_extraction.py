@@ -22,6 +22,7 @@ from resit.grading import grade
         ("\\boxed{1 or 2}", "3", None, "boxed content is not a number", None),
         ("\\boxed{none} of 5. So 3.", "3", "3", "last number stated", "3"),
         ("<answer>so it is 3 apples in all</answer>", "3", "3", "tag", "3"),
+        ("<answer>so it is 5. Then 6.", "6", "6", "last number stated", "6"),
         ("<answer>nothing</answer> but 3", "3", "3", "last number stated", "3"),
         ("The roots are 1 and 2", "2, 1", None, "no answer found", None),
         ("The answer is 1 and 2.", "2, 1", "1, 2", "answer phrase", "1 and 2"),

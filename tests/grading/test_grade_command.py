@@ -35,6 +35,12 @@ def test_one_verdict_as_json() -> None:
     }
 
 
+def test_a_verdict_without_an_answer_has_no_place() -> None:
+    status, out, _ = resit("--answer", "Who knows?", "--gold", "63", "--json")
+    verdict = json.loads(out)
+    assert (status, verdict["extracted"], verdict["correct"], verdict["span"]) == (0, None, False, None)
+
+
 def test_one_verdict_explained_beside_the_other_rules() -> None:
     status, out, _ = resit("--answer", "She pays $1,063.00 in all.", "--gold", "1063")
     assert status == 0

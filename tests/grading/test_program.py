@@ -69,6 +69,16 @@ def test_verdicts(response: str, gold: str, verdict: tuple[str | None, float, st
     assert run(response, gold) == verdict
 
 
+def test_a_value_may_be_off_by_the_tolerance_that_is_asked_for() -> None:
+    assert run("ans = 9.004", tolerance="0.01")[:2] == ("9.004", 1.0)
+    assert run("ans = 9.02", tolerance="0.01")[:2] == ("9.02", 0.0)
+
+
+def test_a_program_after_the_end_is_not_the_answer() -> None:
+    text = "```\nans = 1\n```\n"
+    assert find_program(f"{text}```\nans = 2\n```", 0, len(text)) == find_program(text, 0, len(text))
+
+
 def test_a_program_that_was_cut_off() -> None:
     assert run("```python\ndef solution():\n    return (9 +", finish_reason="length") == (
         None,

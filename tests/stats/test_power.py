@@ -87,6 +87,7 @@ def test_repeats_needed():
     assert needed == math.ceil(0.15 / (1319 * (0.03 / factor) ** 2 - 0.10))
     assert factor * stats.repeats_error(1319, 0.10, 0.15, needed) <= 0.03
     assert stats.repeats_needed(0.01, 1319, between=0.10, within=0.15, factor=factor) is None
+    assert stats.repeats_error(100, 0.10, 0.15, 1) == pytest.approx(0.05)
 
 
 def test_largest_discordance():
