@@ -1,7 +1,7 @@
 """Feeds every reader of foreign bytes with hostile ones: only Resit's own errors may come out, and no hang.
 
-    python -m benchmarks.fuzz [--minutes 10] [--only tasks,journal,lm-eval,jsonl,inspect,replies] [--seed 0]
-                              [--summary benchmarks/results/fuzz.md]
+    python -m benchmarks.fuzz [--minutes 10] [--seed 0] [--summary benchmarks/results/fuzz.md]
+                              [--only tasks,studies,journal,lm-eval,jsonl,inspect,replies]
 
 Cases are made by hypothesis from valid files and replies: values are exchanged, dropped and nested, bytes are
 flipped, cut out and doubled. Each reader gets so many minutes. What is not Resit's own error is shrunk and

@@ -20,6 +20,7 @@ from resit.models.replies import read_reply
 from resit.runs.imports import from_inspect, from_jsonl, from_lm_eval
 from resit.runs.imports.writer import File, Origin, Part, import_run
 from resit.runs.journal import AppendFile, JournalIndex
+from resit.runs.study import cells, read_study
 from resit.tasks import Task, load
 from resit.tasks.documents import doc_hash
 
@@ -69,6 +70,26 @@ def read_task(folder: Path, case: bytes) -> None:
 
 def yaml_of(value: Any) -> bytes:
     return yaml.dump(value, allow_unicode=False).encode()
+
+
+# Studies
+
+STUDY = {
+    "limit": 200,
+    "gen_kwargs": {"temperature": 0.2, "until": ["Q:"]},
+    "tasks": ["gsm8k_cot", {"task": "gsm8k", "name": "zero-shot", "num_fewshot": 0}],
+    "models": [
+        {"name": "smol", "model": "llamacpp", "model_args": {"pretrained": "smollm2-135m"}},
+        {"name": "served", "model": "openai-chat", "model_args": "model=${NAME}", "batch_size": 16},
+    ],
+}
+
+
+def read_settings(folder: Path, case: bytes) -> None:
+    """A study's runs, as far as its file decides them."""
+    path = folder / "study.yaml"
+    path.write_bytes(case)
+    cells(path, read_study(path))
 
 
 # Journals
@@ -217,6 +238,7 @@ def targets() -> list[Target]:
     whole = st.sampled_from(task_files())
     return [
         Target("tasks", whole.flatmap(spoiled).map(yaml_of).flatmap(damaged), read_task),
+        Target("studies", spoiled(STUDY).map(yaml_of).flatmap(damaged), read_settings),
         Target(
             "journal",
             st.lists(spoiled(SAMPLE), max_size=4).map(lines_of).flatmap(damaged),
