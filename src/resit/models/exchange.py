@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from resit.models.account import Account
 from resit.models.client import Job
 from resit.models.failures import Failure, Kind
-from resit.models.protocol import Notify, failed, owed
+from resit.models.protocol import Notify, failed
 from resit.models.replies import Choice, Reply, Usage
 from resit.models.server import Server
 from resit.models.stops import cut, divide_reasoning
@@ -29,8 +29,13 @@ class Reading:
     think_end_token: str | None = None
     reasoning_as_answer: bool = False
 
-    def generation(self, request: Request, choice: Choice, usage: Usage, seconds: float) -> Generation:
-        """The sample that a choice is: the begun turn and the reasoning taken off, cut at its stop string."""
+    def generation(
+        self, request: Request, choice: Choice, usage: Usage, seconds: float, seed: int | None = None
+    ) -> Generation:
+        """The sample that a choice is: the begun turn and the reasoning taken off, cut at its stop string.
+
+        `seed` is the one that was sent, where that is not the request's own.
+        """
         text, reasoning = choice.text, choice.reasoning
         begun = prefill(request.question.prompt)
         if begun and text.startswith(begun):
@@ -41,8 +46,13 @@ class Reading:
         if self.reasoning_as_answer and not text and choice.finish_reason == "stop":
             text, reasoning = reasoning or "", None
         text, stop = cut(text, request.sampling.stop)
-        return owed(
-            request,
+        document = request.question.document
+        return Generation(
+            task=request.question.task,
+            doc_id=document.doc_id,
+            doc_hash=document.doc_hash,
+            repeat=request.repeat,
+            seed=request.seed if seed is None else seed,
             text=text,
             finish_reason="stop" if stop else choice.finish_reason,
             stop=stop or choice.stop,
@@ -164,7 +174,7 @@ class Exchange:
         usage = replace(reply.usage, completion=None, reasoning=None)  # it is of all texts together
         seed = job.requests[0].seed
         pairs = zip(job.requests, choices, strict=False)
-        return [replace(self.reading.generation(r, c, usage, seconds), seed=seed) for r, c in pairs]
+        return [self.reading.generation(r, c, usage, seconds, seed) for r, c in pairs]
 
     def _observe(self, job: Job, reply: Reply) -> None:
         prompt = job.requests[0].question.prompt

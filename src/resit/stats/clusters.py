@@ -18,7 +18,7 @@ def standard_error(values: Sequence[float]) -> float:
     if n < 2:
         raise ValueError(f"a standard error needs at least 2 values, not {n}")
     mean = math.fsum(values) / n
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    return math.sqrt(math.fsum([(off := value - mean) * off for value in values]) / (n - 1) / n)
 
 
 def clustered_standard_error(

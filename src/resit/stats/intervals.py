@@ -111,10 +111,11 @@ def bounded_mean_interval(values: Sequence[float], confidence: float = 0.95) -> 
     n = len(values)
     if n < 2:
         raise ValueError(f"an interval from the spread of questions needs at least 2 of them, not {n}")
-    if not all(0 <= value <= 1 for value in values):
+    total = math.fsum(values)
+    if not 0 <= min(values) <= max(values) <= 1 or math.isnan(total):
         raise ValueError("values must lie between 0 and 1")
-    mean = min(1.0, math.fsum(values) / n)
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    mean = min(1.0, total / n)
+    variance = math.fsum([(off := value - mean) * off for value in values]) / (n - 1)
     ceiling = mean * (1 - mean) * n / (n - 1)
     effective = n * ceiling / variance if variance > 1e-18 else float(n)
     return _wilson(mean, effective, student_quantile(confidence, n - 1))
