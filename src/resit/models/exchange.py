@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from resit.models.account import Account
 from resit.models.client import Job
 from resit.models.failures import Failure, Kind
-from resit.models.protocol import Notify, failed
+from resit.models.protocol import Notify, failed, owed
 from resit.models.replies import Choice, Reply, Usage
 from resit.models.server import Server
 from resit.models.stops import cut, divide_reasoning
@@ -46,13 +46,9 @@ class Reading:
         if self.reasoning_as_answer and not text and choice.finish_reason == "stop":
             text, reasoning = reasoning or "", None
         text, stop = cut(text, request.sampling.stop)
-        document = request.question.document
-        return Generation(
-            task=request.question.task,
-            doc_id=document.doc_id,
-            doc_hash=document.doc_hash,
-            repeat=request.repeat,
-            seed=request.seed if seed is None else seed,
+        return owed(
+            request,
+            seed,
             text=text,
             finish_reason="stop" if stop else choice.finish_reason,
             stop=stop or choice.stop,

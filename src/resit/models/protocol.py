@@ -105,15 +105,15 @@ class LoadableModel(Protocol):
         ...
 
 
-def owed(request: Request, **fields: Any) -> Generation:
-    """The generation that answers a request, with the given fields."""
+def owed(request: Request, seed: int | None = None, **fields: Any) -> Generation:
+    """The generation that answers a request, with the given fields; `seed` where another one was sent."""
     document = request.question.document
     return Generation(
         task=request.question.task,
         doc_id=document.doc_id,
         doc_hash=document.doc_hash,
         repeat=request.repeat,
-        seed=request.seed,
+        seed=request.seed if seed is None else seed,
         **fields,
     )
 
