@@ -22,7 +22,7 @@ class Measured:
     seconds: float
     processor_seconds: float
     megabytes: float
-    """MiB: the largest sum of what its processes held at one time."""
+    """The largest sum of what its processes held at one time, in units of 2**20 bytes."""
 
 
 def measure(command: Sequence[str], output: IO[bytes] | None = None) -> Measured:
@@ -40,7 +40,7 @@ def measure(command: Sequence[str], output: IO[bytes] | None = None) -> Measured
 
 
 def held_by(pid: int) -> float:
-    """MiB of memory that a process and all that it started hold now."""
+    """Memory that a process and all that it started hold now, in units of 2**20 bytes."""
     return sum(_resident(member) for member in _family(pid)) / 2**20
 
 

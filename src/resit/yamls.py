@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 
-LARGEST = 1 << 63
-"""Of whole numbers, either way; what is larger means nothing to any setting and fits no float."""
+LARGEST = 10**308
+"""Of whole numbers, either way; what is larger fits no float."""
 MOST_VALUES = 1_000_000
 """In one document; published task files hold some hundreds, and few-shot samples a few thousand."""
 _SHOWN = 40

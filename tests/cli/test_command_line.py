@@ -107,6 +107,11 @@ def task(tmp_path: Path) -> str:
             "needs --apply",
         ),
         (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--fewshot_as_multiturn", "[yes"],
+            2,
+            "expected true or false, found '[yes'",
+        ),
+        (
             ["run", "--model", "llamacpp", "--model_args", "pretrained=no.gguf", "--tasks", "TASK"],
             6,
             "no.gguf",
