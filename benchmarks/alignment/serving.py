@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def served(model: Path, slots: int, threads: int | None) -> Iterator[Door]:
-    """A server with the model loaded, whose greedy texts do not depend on what else it is asked."""
+    """A server with the model loaded, set so that greedy texts depend little on what else it is asked."""
     server = LlamaServer(Layout(model, slots, CONTEXT, threads=threads, more=EVALUATED))
     door = Door(server.address, server.key)
     worker = threading.Thread(target=door.serve_forever, daemon=True)
