@@ -63,6 +63,24 @@ def test_names_of_plugins_are_suggested_and_their_arguments_checked(installed: P
 
 
 @pytest.mark.slow
+def test_a_plugins_backend_takes_part_in_a_study(installed: Path, tmp_path: Path) -> None:
+    data = tmp_path / "sums.jsonl"
+    data.write_text(json.dumps({"question": "1 + 1?", "answer": "2"}) + "\n", encoding="utf-8")
+    task = {"task": "sums", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(data)}}}
+    shown = {"test_split": "test", "doc_to_text": "{{question}}", "doc_to_target": "{{answer}}"}
+    (tmp_path / "sums.yaml").write_text(json.dumps({**task, **shown}), encoding="utf-8")
+    study = tmp_path / "study.yaml"
+    models = [{"name": "a", "model": "abacus"}]
+    study.write_text(json.dumps({"tasks": [str(tmp_path / "sums.yaml")], "models": models}), "utf-8")
+    done = resit(installed, "run", str(study), "-o", str(tmp_path / "out"), "--json")
+    assert done.returncode == 0, done.stderr
+    models[0]["model"] = "abbacus"
+    study.write_text(json.dumps({"tasks": [str(tmp_path / "sums.yaml")], "models": models}), "utf-8")
+    refused = resit(installed, "run", str(study), "-o", str(tmp_path / "out"))
+    assert (refused.returncode, "abacus" in refused.stderr.replace("abbacus", "")) == (2, True)
+
+
+@pytest.mark.slow
 def test_a_plugin_that_cannot_be_imported_is_named(installed: Path, tmp_path: Path) -> None:
     broken = tmp_path / "resit_abacus"
     broken.mkdir()

@@ -24,7 +24,7 @@ from typing import Any
 
 from resit.tasks.aligned import verdict_of
 
-from . import replay, side_by_side, vectors, writing
+from . import replay, serving, side_by_side, vectors, writing
 
 SIDE_BY_SIDE = "gsm8k,gsm8k_cot,gsm8k_cot_zeroshot,gsm8k_cot_llama"
 
@@ -36,9 +36,9 @@ def _side_by_side(asked: argparse.Namespace) -> None:
     model = {
         "name": asked.called or asked.model.stem,
         "sha256": hashlib.sha256(asked.model.read_bytes()).hexdigest(),
-        "engine": f"llama.cpp, xllamacpp {writing.installed('xllamacpp')}",
     }
     for task, findings in side_by_side.run(options, asked.tasks.split(",")):
+        model["engine"] = serving.engine()  # not before: a server decides how threads wait before it loads
         head = {"kind": "side-by-side", "reference": lm_eval(asked.lm_eval), "model": model}
         words = [
             "side-by-side", "--lm-eval", "LM/bin/python", "--model", asked.model.name,

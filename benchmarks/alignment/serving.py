@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,9 +14,23 @@ from typing import Any
 
 from resit.models.llama_server import Layout, LlamaServer
 
+from .writing import installed
+
 CONTEXT = 4096
 EVALUATED = {"cache_ram_mib": 8192}
 """Memory for prompts that were evaluated: the second side's need not be again."""
+
+
+def engine() -> str:
+    """llama.cpp's package, its version, and the vector instructions that it was built with.
+
+    Builds with other instructions add up in another order, so that a tie may fall to another token.
+    """
+    import xllamacpp  # here: only this kind of measurement needs it
+
+    features = re.findall(r"(\w+) = 1", xllamacpp.get_system_info())
+    vectors = [name for name in features if name.startswith(("AVX", "AMX", "NEON", "SVE"))]
+    return " ".join([f"llama.cpp, xllamacpp {installed('xllamacpp')},", *vectors]).removesuffix(",")
 
 
 class Door(ThreadingHTTPServer):

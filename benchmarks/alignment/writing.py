@@ -29,7 +29,9 @@ def write(task: str, record: dict[str, Any]) -> None:
 
 
 def _name(record: dict[str, Any]) -> str:
-    return repr([record.get(key) for key in NAMES])
+    """What the record is of; the engine is how that was measured."""
+    model = {key: value for key, value in (record.get("model") or {}).items() if key != "engine"}
+    return repr([record.get(key) if key != "model" else model for key in NAMES])
 
 
 def made(command: str) -> dict[str, str]:

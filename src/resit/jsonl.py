@@ -7,8 +7,11 @@ surrogate, which UTF-8 cannot hold, is written as its JSON escape.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
+import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +19,10 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from resit.errors import ResitError
+from resit.errors import ResitError, UsageError
+
+STALE_SECONDS = 86400
+"""The age from which on a temporary file is one that a killed process has left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +37,35 @@ class Line:
 
 
 def encode(value: Any) -> bytes:
-    """Compact JSON in UTF-8 without a line end."""
+    """Compact JSON in UTF-8 without a line end. Raises UsageError for a value that JSON has no form for."""
     try:
         return to_json(value, inf_nan_mode="constants")
     except PydanticSerializationError:  # a lone surrogate, or what JSON has no word for
-        return json.dumps(value, separators=(",", ":")).encode()
+        try:
+            return json.dumps(value, separators=(",", ":")).encode()
+        except TypeError:
+            raise _no_json(value) from None
+
+
+def _no_json(value: Any) -> UsageError:
+    place, found = next(_foreign(value, ""), ("", value))
+    return UsageError(
+        f"{place.removeprefix('.') or 'the value'}: {type(found).__name__} has no form in JSON, "
+        f"found {repr(found)[:60]}",
+        "leave the column out, or make it a text",
+    )
+
+
+def _foreign(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """What is in a value that JSON has no form for, each with its place."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _foreign(inner, f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _foreign(inner, f"{place}.{index}")
+    elif not isinstance(value, str | int | float | None):
+        yield place, value
 
 
 def decode(raw: bytes) -> dict[str, Any]:
@@ -98,8 +128,9 @@ def write_atomic(path: Path, data: bytes) -> None:
 
     Raises ResitError when the file system refuses; the old content then stands.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # process ids are equal in containers
     try:
+        sweep(path.parent, f".{glob.escape(path.name)}.*.part")
         with part.open("wb") as file:
             file.write(data)
             file.flush()
@@ -108,6 +139,14 @@ def write_atomic(path: Path, data: bytes) -> None:
     except OSError as error:
         discard(part)
         raise cannot_write(path, error) from error
+
+
+def sweep(folder: Path, pattern: str) -> None:
+    """Remove the temporary files that writers which were killed more than a day ago left behind."""
+    for part in folder.glob(pattern):
+        with contextlib.suppress(OSError):  # another process may have finished with it just now
+            if time.time() - part.stat().st_mtime > STALE_SECONDS:
+                part.unlink()
 
 
 def discard(path: Path) -> None:

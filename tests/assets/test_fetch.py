@@ -88,6 +88,24 @@ def test_a_wrong_download_is_an_error_and_leaves_nothing(file: Any, web: Any) ->
     assert cached_files() == []
 
 
+def test_wrong_bytes_of_one_source_are_followed_by_the_next(file: Any, web: Any, tmp_path: Path) -> None:
+    wrong, good = tmp_path / "wrong", tmp_path / "good"
+    wrong.write_bytes(b"a page that says to log in")
+    good.write_bytes(body_of("a.txt"))
+    assert obtain(file("a.txt", f"file:{wrong}", f"file:{good}"))[1].read_bytes() == body_of("a.txt")
+    assert cached_files() == ["a.txt"]
+
+
+def test_where_nothing_else_serves_either_both_digests_are_told(file: Any, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_bytes(b"other")
+    with pytest.raises(AssetError) as raised:
+        obtain(file("a.txt", f"file:{wrong}", "file:/no/such"))
+    for part in (sha256(body_of("a.txt")), sha256(b"other"), "file:/no/such (No such file or directory)"):
+        assert part in str(raised.value)
+    assert "not the pinned bytes" in raised.value.hint
+
+
 def test_a_spoilt_cached_file_is_fetched_again(file: Any, web: Any) -> None:
     path = obtain(file("a.txt"))[1]
     path.write_bytes(b"spoilt")

@@ -38,7 +38,7 @@ def test_only_what_is_needed_is_fetched_and_weights_not_before_they_are(hub: Any
     source = find("pretrained", "org/m")
     assert hub.asked == []
     assert source.name == "org/m"
-    assert tokenizer_digest(source)
+    assert tokenizer_digest(source, source)
     assert set(fetched(hub)) == {"config.json", "tokenizer.json"}
     (weights,) = checked_weights(source)
     assert weights.read_bytes() == FILES["model.safetensors"]

@@ -284,6 +284,21 @@ def test_a_file_named_by_its_address_is_fetched_once(web: Any) -> None:
     assert len(web.asked) == 1
 
 
+def test_addresses_that_differ_in_anything_are_different_files(web: Any, tmp_path: Path) -> None:
+    web.reply = lambda _method, path, _headers: (200, {}, jsonl([{"asked": path}]))
+    paths = ["/test.jsonl?raw=1", "/test.jsonl?raw=2", "/a/test.jsonl", "/a@b/te:st*.jsonl", "/..", "/"]
+    for path in paths * 2:
+        found = assets.rows("json", None, "test", data_files={"test": f"{web.url}{path}"})
+        assert found == [{"asked": path}]
+    assert len(web.asked) == len(paths)
+    kept = [
+        path.relative_to(assets.cache_folder()) for path in assets.cache_folder().rglob("*") if path.is_file()
+    ]
+    assert sorted(path.name for path in kept) == ["file", "file", *["te_st_.jsonl"], *["test.jsonl"] * 3]
+    assert {len(path.parts) for path in kept} == {3}
+    assert not [path for path in kept if set(str(path)) & set('<>:"|?*')], "no file system refuses the name"
+
+
 REFUSED = [
     (("gms8k",), {}, UsageError, "there is no data set 'gms8k'. Did you mean 'gsm8k'?"),
     (("json",), {}, UsageError, "needs data_files"),

@@ -589,9 +589,10 @@ def test_the_table_and_the_exit_status(command: Callable[..., Any], monkeypatch:
 
 
 def test_json_tells_everything(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    some(monkeypatch, Check("bad", "is bad", bad), Check("away", "is away", absent))
+    some(monkeypatch, Check("bad", "is bäd", bad), Check("away", "is away", absent))
     done = command("check", "--json")
     assert done.status == 4
+    assert done.out.isascii()
     assert done.json["passed"] is False
     first, second = done.json["checks"]
     assert (first["status"], len(first["problems"])) == ("failed", 25)

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from resit.cli import options
+from resit.errors import UsageError
+
 
 def resit(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a shell would, in a process of its own."""
@@ -308,3 +311,8 @@ def test_bash_completes_verbs_and_options(words: str, completion: str) -> None:
     '''
     done = subprocess.run([bash, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert completion in done.stdout.split(), done.stderr
+
+
+def test_a_value_that_is_no_json_names_its_option() -> None:
+    with pytest.raises(UsageError, match="--gen-kwargs: foo: a date is no JSON value, found 2024-01-01"):
+        options.settings("--gen-kwargs", "foo=2024-01-01")

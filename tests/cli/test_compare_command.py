@@ -79,6 +79,15 @@ def test_bootstrap_is_seeded(command, pair):
     )
 
 
+def test_there_is_no_bootstrap_of_differences_that_are_all_alike(command, scored_run):
+    """Resampling them would give the interval 0 to 0."""
+    runs = [scored_run(name, single("1" * 30)) for name in "ab"]
+    for more in ([], ["--unpaired"]):
+        found = command("compare", *runs, "--bootstrap", "--json", *more).json
+        assert "bootstrap_ci_low" not in found
+        assert found["ci_low"] < 0 < found["ci_high"]
+
+
 def test_repeats_use_the_question_level_test(command, scored_run):
     first = {f"q{i}": ["18"] * (i % 5) + ["20"] * (4 - i % 5) for i in range(50)}
     second = {f"q{i}": ["18"] * (i % 3) + ["20"] * (4 - i % 3) for i in range(50)}

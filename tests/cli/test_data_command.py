@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from resit import assets
+from resit.cli import data
 
 
 def resit(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -127,3 +129,17 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
     assert done.returncode == 0
     assert "Example:\n" in done.stdout
     assert "--json" in done.stdout
+
+
+def test_json_is_the_same_whatever_the_terminals_encoding(capsys: pytest.CaptureFixture[str]) -> None:
+    data._print_json({"licence": "données libres"})
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert json.loads(printed) == {"licence": "données libres"}
+
+
+def test_the_list_of_tasks_too(monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]) -> None:
+    monkeypatch.setattr("resit.cli.tasks.listing", lambda: {"tasks": [{"name": "tâche"}]})
+    done = command("tasks", "list", "--json")
+    assert done.out.isascii()
+    assert done.json == {"tasks": [{"name": "tâche"}]}

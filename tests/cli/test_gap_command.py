@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from resit import stats
+from resit.reports.page.summary import Pair, ScoredRun, gaps_of
+from resit.reports.results import read_results
 
 
 def single(pattern, prefix="q"):
@@ -131,7 +134,7 @@ class TestRuns:
             in shown
         )
         assert "3 questions are on both sides" in shown
-        assert "1 samples errored or are missing; they do not count as wrong." in shown
+        assert "1 samples have no verdict; they do not count as wrong." in shown
 
     def test_a_table_takes_only_halves_that_were_asked_alike(self, command, scored_run):
         seen = scored_run("a8", single("110", "s"), model="a", protocol={"num_fewshot": 5})
@@ -331,6 +334,20 @@ class TestPairs:
         )
         shown = command("gap", seen, fresh, "--by", "template").out
         assert "Paired by template: 4 pairs; 2 on one side only are left out." in shown
+
+    def test_a_page_reads_a_pair_as_it_is_declared(self, command, scored_run):
+        seen = self.run(scored_run, "seen", {1: "1", 2: "1", 3: "0", 4: "1"}, "originals")
+        fresh = self.run(scored_run, "fresh", {1: "10", 2: "11", 3: "01", 4: "00"}, "variants")
+        runs = [
+            ScoredRun(SimpleNamespace(path=path), read_results(path), path.name) for path in (seen, fresh)
+        ]
+        (paired,) = gaps_of(runs, [Pair("originals", "variants", by="template")], [])
+        (separate,) = gaps_of(runs, [Pair("originals", "variants")], [])
+        assert paired.as_json() == command("gap", seen, fresh, "--by", "template", "--json").json
+        assert separate.as_json() == command("gap", seen, fresh, "--json").json
+        notes: list[str] = []
+        assert gaps_of(runs, [Pair("originals", "variants", rule="recall_rouge_l")], notes) == []
+        assert "no verdicts of the rule 'recall_rouge_l'" in notes[0]
 
     def test_pairing_sees_more_than_two_separate_sets(self, command, scored_run):
         hard_and_easy = {template: ("1" if template % 2 else "0") for template in range(40)}

@@ -103,6 +103,9 @@ class TestMargin:
         held = command("gate", run, "--baseline", baseline, "--margin", 0.01)
         assert held.status == 4
         assert "30 of the baseline's questions are not measured in the run" in held.out
+        assert "asks again what errored or is missing" in held.err
+        let = command("gate", run, "--baseline", baseline, "--margin", 0.01, "--allow-undecided")
+        assert let.status == 4
         words = ["gate", run, "--baseline", baseline, "--margin", 0.01, "--max-unmeasured", 0.05]
         assert command(*words).status == 0
 
@@ -122,7 +125,8 @@ class TestMinScore:
         run = scored_run("run", single("1" * 900), planned=1319)
         held = command("gate", run, "--min-score", 0.8)
         assert held.status == 4
-        assert "but 419 samples errored or are missing, too many for a pass" in held.out
+        assert command("gate", run, "--min-score", 0.8, "--allow-undecided").status == 4
+        assert "but 419 samples have no verdict, too many for a pass" in held.out
         assert "told apart" not in held.out
 
     def test_both_conditions(self, command, scored_run):

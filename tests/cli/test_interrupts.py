@@ -6,7 +6,10 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -83,3 +86,71 @@ def test_a_second_interrupt_stops_at_once_and_loses_nothing(folder: Path) -> Non
     assert process.returncode == 130
     assert "Traceback" not in said
     assert finished(folder) >= 2
+
+
+class Busy(BaseHTTPRequestHandler):
+    """Answers two questions; then it wants no requests for five minutes."""
+
+    protocol_version = "HTTP/1.1"
+    asked = 0
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        Busy.asked += 1
+        answers = Busy.asked <= 2
+        body = json.dumps({"choices": [{"text": "2", "finish_reason": "stop"}]} if answers else {}).encode()
+        self.send_response(200 if answers else 429)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "300")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def busy() -> Iterator[str]:
+    Busy.asked = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def of_options(folder: Path, url: str) -> list[str]:
+    return [
+        *("--model", "openai-completions", "--model-args", f"base_url={url},model=m", "--batch-size", "4"),
+        *("--output-path", str(folder / "run"), "--tasks", str(folder / "sums.yaml")),
+    ]
+
+
+def of_a_study(folder: Path, url: str) -> list[str]:
+    args = {"base_url": url, "model": "m"}
+    models = [{"name": "run", "model": "openai-completions", "model_args": args, "batch_size": 4}]
+    study = {"models": models, "tasks": [str(folder / "sums.yaml")]}
+    (folder / "study.yaml").write_text(json.dumps(study), encoding="utf-8")
+    return [str(folder / "study.yaml"), "--output-path", str(folder)]
+
+
+@pytest.mark.parametrize("words", [of_options, of_a_study])
+def test_one_interrupt_ends_a_run_whose_server_is_waited_for(
+    folder: Path, busy: str, words: Callable[[Path, str], list[str]]
+) -> None:
+    """What a rate limit holds up is owed, and no error; nothing is asked after the interrupt."""
+    command = [sys.executable, "-m", "resit", "run", *words(folder, busy)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    while "wants no requests for 300 s" not in said:
+        said += (line := process.stderr.readline())
+        assert line, said
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in rest) == (130, False), rest
+    (journal,) = (folder / "run").rglob("generations.jsonl")
+    lines = journal.read_text("utf-8").splitlines()
+    assert [json.loads(line).get("error") for line in lines] == [None, None]
+    assert Busy.asked <= 6

@@ -223,3 +223,9 @@ def test_what_cannot_be_measured_is_named(command, exam: Path, tmp_path: Path) -
     assert done.status == 0
     assert "Not measured: order: scripted gives no log-probabilities of texts." in done.out
     assert "Not measured: completion: no completion task is known for seen" in done.out
+
+
+def test_a_folder_that_cannot_be_is_told(probe) -> None:
+    done = probe("tasks/Seen.jsonl/below", read=False)
+    assert "cannot write" in done.err
+    assert "unexpected" not in done.err

@@ -263,6 +263,18 @@ def test_an_existing_folder_is_never_written_into(shards: Any, command: Any, tmp
     assert (tmp_path / "whole" / "generations.jsonl").read_bytes() == before
 
 
+def test_the_folder_one_is_in_can_be_filled(
+    shards: Any, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = shards(2, 4)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    done = command("merge", *folders, "-o", ".")
+    assert done.status == 0, done.err
+    assert same(tmp_path / "whole", here, "generations.jsonl", "results.json")
+
+
 @pytest.mark.parametrize(("first", "second"), [("1/2", "2/2"), ("1/2", None), (None, "1/2")])
 def test_a_folder_stays_what_it_was(
     exam: Any, command: Any, tmp_path: Path, first: str | None, second: str | None

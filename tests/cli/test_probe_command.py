@@ -69,6 +69,16 @@ def test_one_object_has_every_text_in_its_order_and_the_sums(
     assert reader.passages[1] == Passage("after", " é", "So")
 
 
+def test_the_object_is_the_same_whatever_the_terminals_encoding(
+    command: Command, reader: Reader, tmp_path: Path
+) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"key": "après", "text": "abc"}\n', encoding="utf-8")
+    outcome = command("probe", "loglikelihood", texts, "--json")
+    assert outcome.out.isascii()
+    assert outcome.json["texts"][0]["key"] == "après"
+
+
 def test_lines_come_as_they_finish_with_their_tokens(command: Command, reader: Reader, texts: Path) -> None:
     outcome = command("probe", "loglikelihood", texts, "--jsonl", "--tokens")
     lines = [json.loads(line) for line in outcome.out.splitlines()]

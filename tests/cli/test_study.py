@@ -157,10 +157,24 @@ def test_secrets_reach_no_file(folder: Path) -> None:
         assert SECRET.encode() not in path.read_bytes(), path
     record = json.loads((folder / "runs" / "study" / "echoes" / "sums" / "run.json").read_text("utf-8"))
     assert record["model"]["args"] == {"text": "${KEY} 4", "error_docs": "${DOCS}"}
-    assert record["identity"]["model"]["text"] == "${KEY} 4"
+    assert record["identity"]["model"]["text"] == "${KEY}#27ab5150 4"
     journal = (folder / "runs" / "study" / "told" / "sums" / "generations.jsonl").read_text("utf-8")
     assert "your key is ${KEY}" in journal
     assert '"seconds":0.001' in journal, "a short value is no secret in what a model writes"
+
+
+def test_another_value_of_a_variable_is_another_run(folder: Path) -> None:
+    study(folder, models=[model("a", model_args={"text": "${WORD}"})])
+    assert run(folder, WORD="one").returncode == 0
+    journal = folder / "runs" / "study" / "a" / "sums" / "generations.jsonl"
+    before = journal.read_bytes()
+    assert run(folder, WORD="one").returncode == 0
+    changed = run(folder, "--json", WORD="other")
+    assert changed.returncode == 3
+    for row in json.loads(changed.stdout)["runs"]:
+        assert "holds another run; what differs:\n  model.text: the run has" in row["message"]
+        assert row["message"].count("${WORD}#") == 2
+    assert journal.read_bytes() == before, "no sample of one model stands beside those of another"
 
 
 def test_secrets_are_taken_out_longest_first_and_short_ones_stay_in_texts() -> None:

@@ -8,6 +8,21 @@ from resit.grading import grade
 
 
 @pytest.mark.parametrize(
+    ("answer", "extracted", "reason"),
+    [
+        ("16 eggs are laid.\nExample: 2 for $4.\nThe answer is 18.", "18", "answer phrase"),
+        ("16 eggs are laid.\nExample: 2 for $4.\nThe answer is 18", None, "truncated"),
+        ("16 eggs are laid.\nExample: 2 for $4.\nSo she makes", "16", "last number stated"),
+    ],
+)
+def test_a_marker_below_a_heading_of_its_own_that_was_cut_off(
+    answer: str, extracted: str | None, reason: str
+) -> None:
+    verdict = grade(answer, "18", finish_reason="length")
+    assert (verdict.extracted, verdict.reason) == (extracted, reason)
+
+
+@pytest.mark.parametrize(
     ("answer", "gold", "extracted", "reason", "read_from"),
     [
         ("He leaves at 2:15 and arrives at 3:30 pm.", "3:30", "3:30 pm", "last time stated", "3:30 pm."),

@@ -33,7 +33,9 @@ PIECES = [
     "for 5 ", "? ", "5? ", "! ", "; ", "5:30 ", "3:00 pm ", "\\", "\\,", "{,}", "'", "e", "1e9",
     "5e99999 ", "5 million ", ".5", "1.2.3 ", "1/0 ", "10^10^", "cannot be determined ", "of ",
     "step 1: ", "\n1. ", "\n- 5", "A: 5\n", "x = ", "5 or ", "about ", "#", "|", "\"", "10⁹⁹⁹",
-    "kilo", "9" * 50,
+    "kilo", "9" * 50, "5万", "5万5千", "三分之", "5分の2", "\nProblem: 5\n", "\nExample: ", "16 \nInput: ",
+    "Answer:\n1. ", "Answer: 1 = 5\n5 = ", "check the answer: 5 ", "sold 5 for $5 ", "5 eggs - ", "答：",
+    "cm^3", "for **5** ", "**5.** a\n", "\\boxed{two = 5} ",
 ]  # fmt: skip
 
 

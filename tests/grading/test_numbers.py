@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from resit.grading.numbers import EXPRESSION, Number, Unreadable, find_numbers, find_tokens
-from resit.grading.numerals import MAX_DIGITS, bounded_power, cjk_magnitude, read_cjk, read_numeral, write
+from resit.grading.numerals import MAX_DIGITS, bounded_power, read_cjk, read_numeral, with_cjk_tail, write
 from resit.grading.words import find_words, read_words
 
 MALFORMED = "a malformed or too long number"
@@ -108,6 +108,18 @@ def found(text: str, comma_decimal: bool | None = None) -> list[tuple[str, str]]
         ("3 hundred", [("300", "3 hundred")]),
         ("2.5 million", [("2500000", "2.5 million")]),
         ("2万", [("20000", "2万")]),
+        ("1万2000円", [("12000", "1万2000")]),
+        ("3万一年", [("30000", "3万")]),
+        ("3万5元", [(EXPRESSION, "3万5元")]),
+        ("3分の2です", [("2/3", "3分の2")]),
+        ("0分の2", [(EXPRESSION, "0分の2")]),
+        ("30分の休憩", [("30", "30")]),
+        ("12 ft^2", [("12", "12")]),
+        ("60 cm^{3}", [("60", "60")]),
+        ("5\\,\\mathrm{cm}^3", [("5", "5")]),
+        ("4 m s^{-1}", [("4", "4")]),
+        ("x^2", []),
+        ("^2", [("2", "2")]),
         ("$2.5k", [("2500", "$2.5k")]),
         ("$3M", [("3000000", "$3M")]),
         ("$4b", [("4000000000", "$4b")]),
@@ -205,6 +217,10 @@ def test_numerals(text: str, comma_decimal: bool | None, value: int | Fraction |
         ("三万二千", 32000),
         ("一億二千万", 120_000_000),
         ("二兆", 2 * 10**12),
+        ("三分之二", Fraction(2, 3)),
+        ("三分の二", Fraction(2, 3)),
+        ("百分之二十五", 25),
+        ("零分之二", None),
         ("三三十", None),
         ("万", None),
         ("零万", None),
@@ -212,14 +228,39 @@ def test_numerals(text: str, comma_decimal: bool | None, value: int | Fraction |
         ("一" * (MAX_DIGITS + 1), None),
     ],
 )
-def test_chinese_numerals(text: str, value: int | None) -> None:
+def test_chinese_numerals(text: str, value: int | Fraction | None) -> None:
     assert read_cjk(text) == value
 
 
-def test_magnitudes_after_digits() -> None:
-    assert (cjk_magnitude("百万"), cjk_magnitude("千"), cjk_magnitude("兆")) == (10**6, 1000, 10**12)
-    assert cjk_magnitude("兆" * 33) == 10**396
-    assert cjk_magnitude("兆" * 34) is None
+@pytest.mark.parametrize(
+    ("value", "tail", "whole"),
+    [
+        (2, "百万", 2 * 10**6),
+        (Fraction(3, 2), "万", 15000),
+        (1, "万2000", 12000),
+        (1, "万2,000", 12000),
+        (3, "万5千", 35000),
+        (1, "亿2000万", 120_000_000),
+        (2, "千5百万", 25_000_000),
+        (1, "億2千5百万3500", 125_003_500),
+        (1, "万二千", 12000),
+        (1, "万零5", 10005),
+        (5, "万零八", 50008),
+        (3, "千零五十", 3050),
+        (2, "十5", 25),
+        (1, "万亿", 10**12),
+        (3, "万5", None),
+        (3, "百5", None),
+        (1, "万20000", None),
+        (1, "万2000万", None),
+        (2, "百3千", None),
+        (1, "兆" * 33, 10**396),
+        (1, "兆" * 34, None),
+        (1, "百" * 10_000, None),
+    ],
+)
+def test_digits_with_a_chinese_tail(value: int | Fraction, tail: str, whole: int | None) -> None:
+    assert with_cjk_tail(value, tail) == whole
 
 
 @pytest.mark.parametrize(
@@ -288,6 +329,9 @@ def test_each_value_has_one_written_form(value: int | Fraction, text: str) -> No
         ("half million", None),
         ("five half three", None),
         ("minus", None),
+        ("a", None),
+        ("an", None),
+        ("minus a", None),
         ("", None),
     ],
 )

@@ -18,6 +18,8 @@ from resit.records import FilterChain, FilterStep, ScoringRules
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs run where processes can be forked")
 
+SOLUTION = "def solution():\n    return 18\n"
+CODE = f"```python\n{SOLUTION}```\n"
 FENCED = "Here it is:\n```python\ndef solution():\n    return 16 - 3 - 4\n```\nThat gives 9."
 
 
@@ -30,6 +32,24 @@ FENCED = "Here it is:\n```python\ndef solution():\n    return 16 - 3 - 4\n```\nT
         ("```python\nans = 1", "ans = 1"),
         ("  ```python\n  ans = 1\n  ```", "  ans = 1\n"),
         ("```python\n\n```\nans = 3", "ans = 3"),
+        (f"{CODE}```output\n18\n```\nSo she makes $18.", SOLUTION),
+        (f"{CODE}Output:\n```text\nans = 3\n```", SOLUTION),
+        (f"```bash\npip install this\n```\n{CODE}", SOLUTION),
+        (f"{CODE}```\n18\n```", SOLUTION),
+        (f"{CODE}```\ntotal = 18\n```", SOLUTION),
+        (f"{CODE}```python\nprint(solution())\n```", SOLUTION),
+        (f"{CODE}```\nprint(solution())\n```\nIt prints `18`.", SOLUTION),
+        (f"```\ndef solution():\n    return 9\n```\nNo:\n{CODE}", SOLUTION),
+        ("```python\nx = 1\nprint(x)\n```\n```\ntotal = 1\n```", "x = 1\nprint(x)\n"),
+        ("```\nx = 1\nprint(x)\n```\n```\n1\n```", "x = 1\nprint(x)\n"),
+        ("```python\nans = 1\n```python\nans = 2\n```", "ans = 2\n"),
+        ("```python\nans = 1\n``` that is, `ans`\n```output\n1\n```", "ans = 1\n"),
+        ("```print(5)```\nans = 1", "ans = 1"),
+        ("```{python}\nans = 2\n```", "ans = 2\n"),
+        ("def solution():\n    return 2\n```output\n2\n```", "def solution():\n    return 2\n"),
+        ("```\n18\n```", "18\n"),
+        ("```js\nx = 3\n```", None),
+        ("```bash\nx = 3\n```\nans = 4\n```\n```", "ans = 4\n"),
         ("Sure.\ndef solution():\n    return 2\n", "def solution():\n    return 2\n"),
         ("total_cost = 3 * 4\nans = total_cost", "total_cost = 3 * 4\nans = total_cost"),
         ("import math\nprint(math.pi)", "import math\nprint(math.pi)"),

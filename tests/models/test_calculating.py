@@ -243,3 +243,16 @@ def test_continued_prompts() -> None:
     assert continued("Q:", " a") == "Q: a"
     assert continued(CHAT, "a") == (*CHAT, Message("assistant", "a"))
     assert continued(begun, "see") == (*CHAT, Message("assistant", "Let me see"))
+
+
+def test_a_model_that_is_interrupted_ends_the_stream_with_continuations_left(ask: Ask) -> None:
+    class Interrupted(CharacterModel):
+        def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
+            if self.asked:
+                return iter(())
+            return map(self._answer, list(requests))
+
+    model = Interrupted(say=lambda text, seed: "<<1+1=3>>"[len(text) % 9])
+    requests = [ask("", 0, max_tokens=30, calculator=True)]
+    assert list(generations(model, requests)) == []
+    assert len(model.asked) == 1

@@ -150,10 +150,12 @@ def test_a_probe_that_is_refused_does_not_end_the_examination(serve: Serve, repl
 
 def test_the_command(serve: Serve, reply: MakeReply) -> None:
     server = serve(healthy(reply))
+    server.models = ["modèle"]
     done = CliRunner().invoke(app, ["doctor", "-a", f"base_url={server.url}", "--concurrency", "1", "--json"])
     assert done.exit_code == 0, done.output
+    assert done.stdout.isascii(), "whatever the terminal's encoding is"
     report = json.loads(done.stdout)
-    assert report["model"] == "m"
+    assert report["model"] == "modèle"
     assert report["findings"]["seed"]["value"] == "honoured"
     assert "speed at 1" in done.stderr
     plain = CliRunner().invoke(app, ["doctor", "-a", f"base_url={server.url}", "--concurrency", "1"])

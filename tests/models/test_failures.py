@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+import asyncio
 import random
 from datetime import UTC, datetime
 from typing import Any
 
+import aiohttp
 import pytest
 
-from resit.models.failures import WORDS, Kind, Patience, of_error_body, of_status, own_words, retry_after
+from resit.models.failures import (
+    WORDS,
+    Failure,
+    Kind,
+    Patience,
+    of_error_body,
+    of_status,
+    own_words,
+    retry_after,
+)
+from resit.models.http import exchange
 
 LLAMA = {
     "code": 400,
@@ -60,6 +72,7 @@ def test_the_counts_in_vllms_words(words: str, told: str) -> None:
         (400, {"error": "bad field"}, Kind.REQUEST, "400: bad field"),
         (422, {"detail": [{"msg": "x"}]}, Kind.REQUEST, '422: [{"msg": "x"}]'),
         (401, {"error": {"message": "Incorrect API key"}}, Kind.ACCESS, "401: Incorrect API key"),
+        (402, {"error": {"message": "Insufficient Balance"}}, Kind.ACCESS, "402: Insufficient Balance"),
         (404, {"message": "no model `x`"}, Kind.ACCESS, "404: no model `x`"),
         (400, {"error": LLAMA}, Kind.OVERFLOW, "prompt too long: 5100 tokens, the context has 4096"),
         (500, {"error": {"message": "Context size has been exceeded."}}, Kind.OVERFLOW,
@@ -132,3 +145,25 @@ def test_delays_grow_with_jitter_and_are_capped() -> None:
         delays = [patience.delay(failures, chance) for _ in range(50)]
         assert all(longest / 2 <= delay <= longest for delay in delays)
         assert len(set(delays)) > 40
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (aiohttp.ConnectionTimeoutError("Connection timeout to host"), "no connection within 30 s"),
+        (TimeoutError(), "no answer within 600 s"),
+        (aiohttp.SocketTimeoutError("Timeout on reading data"), "no answer within 600 s"),
+    ],
+)
+def test_a_connection_that_does_not_come_about_is_told_from_an_answer_that_does_not(
+    error: Exception, words: str
+) -> None:
+    class Session:
+        timeout = aiohttp.ClientTimeout(total=600)
+
+        def request(self, *_: Any, **options: Any) -> Any:
+            raise error
+
+    with pytest.raises(Failure, match=words) as raised:
+        asyncio.run(exchange(Session(), "POST", "http://x"))  # type: ignore[arg-type]
+    assert raised.value.silent

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -100,4 +101,14 @@ def test_a_cache_that_cannot_be_written_only_costs_time(
     monkeypatch.setenv("RESIT_CACHE", str(tmp_path / "file" / "not-a-folder"))
     path = tmp_path / "m.gguf"
     path.write_bytes(b"one")
+    assert len(file_sha256(path)) == 64
+
+
+def test_a_full_cache_only_costs_time_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"one")
+    monkeypatch.setattr("os.fsync", no_space)
     assert len(file_sha256(path)) == 64

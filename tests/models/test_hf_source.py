@@ -62,6 +62,19 @@ def test_what_changes_texts_is_identity_and_what_schedules_is_not(folder: Path) 
     assert alone == identity(folder)
 
 
+def test_the_tokenizer_of_another_gguf_file_is_identity(folder: Path, tmp_path: Path) -> None:
+    one, copy, other = (tmp_path / f"{name}.gguf" for name in ("one", "copy", "other"))
+    for path, version in ((one, 3), (copy, 3), (other, 2)):
+        path.write_bytes(b"GGUF" + struct.pack("<IQQ", version, 0, 0))
+    with_one, with_other = (
+        identity(folder, tokenizer=str(path))["tokenizer_sha256"] for path in (one, other)
+    )
+    assert None is not with_one != with_other is not None
+    assert identity(one)["tokenizer_sha256"] is None, "the digest of the weights' file holds it"
+    assert identity(one, tokenizer=str(copy)) == identity(one)
+    assert identity(one, tokenizer=str(other))["tokenizer_sha256"] == with_other
+
+
 def test_a_copy_is_the_same_model_and_a_changed_file_another(folder: Path, tmp_path: Path) -> None:
     before = identity(folder)
     assert identity(Path(shutil.copytree(folder, tmp_path / "copy"))) == before

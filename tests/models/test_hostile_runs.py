@@ -100,6 +100,34 @@ def test_no_secret_is_in_any_file_or_message(
     assert server.headers[0]["X-Api-Key"] == "header-secret-1"
 
 
+def test_no_login_of_addresses_without_a_scheme_is_in_any_file_or_message(
+    serve: Serve,
+    reply: MakeReply,
+    sums: Callable[[int], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two servers, and passwords with an @ in them."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        return web.json_response(reply("fine"))
+
+    servers = serve(answer), serve(answer)
+    places = [server.url.removeprefix("http://") for server in servers]
+    args = {"base_url": f"alice:pa@ss-word-1@{places[0]};bob:pa@ss-word-2@{places[1]}", "model": "m"}
+    done = CliRunner().invoke(app, words(args, sums(8), tmp_path / "run"))
+    assert done.exit_code == 0, done.output
+    texts = [done.output, *(p.read_text() for p in (tmp_path / "run").iterdir())]
+    for secret in ("alice", "bob", "pa@ss", "ss-word"):
+        assert [text for text in texts if secret in text] == []
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["identity"]["model"]["server"] == servers[0].url
+    assert record["model"]["args"]["base_url"] == ";".join(server.url for server in servers)
+    sent = {headers["Authorization"] for server in servers for headers in server.headers}
+    assert "Basic YWxpY2U6cGFAc3Mtd29yZC0x" in sent
+
+
 def test_a_login_in_the_address_is_sent_as_a_header_and_a_key_goes_before_it(
     serve: Serve, reply: MakeReply, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,7 +159,8 @@ def test_a_server_that_is_not_there(ask: Ask) -> None:
         assert "running" in caught.value.hint
 
 
-def test_requests_are_pulled_a_bounded_number_ahead(echo: Any, ask: Ask) -> None:
+@pytest.mark.parametrize("n", ["1", "auto"])
+def test_requests_are_pulled_a_bounded_number_ahead(echo: Any, ask: Ask, n: str) -> None:
     pulled = 0
 
     def requests() -> Iterator[Request]:
@@ -168,7 +169,7 @@ def test_requests_are_pulled_a_bounded_number_ahead(echo: Any, ask: Ask) -> None
             pulled += 1
             yield ask("x", i)
 
-    with open_model(echo, concurrency=4, n="1") as model:
+    with open_model(echo, concurrency=4, n=n) as model:
         for taken, _ in enumerate(model.generate(requests()), 1):
             assert pulled <= taken + 2 * 4 + 32
 
@@ -327,9 +328,48 @@ def test_a_key_that_the_server_repeats_is_hidden(
         generate(open_model(serve(answer)), [ask("x")])
 
 
+@pytest.mark.parametrize("key", ["x", "e", "EMPTY"])
+def test_a_key_that_is_none_changes_no_words_of_the_servers(
+    serve: Serve, ask: Ask, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        words = "This model's maximum context length is 8 tokens, EMPTY or not"
+        return web.json_response({"error": {"message": words}}, status=400)
+
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    (answered,) = generate(open_model(serve(answer)), [ask("x")])
+    assert answered.error == "prompt too long: ? tokens, the context has 8"
+
+
 def test_credentials_in_the_address_are_not_identity(ask: Ask) -> None:
     model = create("openai-completions", {"base_url": "http://me:pw@h:1/v1?token=t", "model": "m"})
     assert model.identity()["server"] == "http://h:1/v1"
+
+
+def test_an_own_header_counts_over_ours_however_its_name_is_written(
+    serve: Serve, reply: MakeReply, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    sent: list[list[str]] = []
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        sent.append([request.headers.getall(name) for name in ("Authorization", "Accept")])
+        return web.json_response(reply("x"))
+
+    own = {"authorization": "Bearer own", "accept": "application/json;q=1"}
+    generate(open_model(serve(answer), header=own), [ask("x")])
+    assert sent == [[["Bearer own"], ["application/json;q=1"]]]
+
+
+def test_whether_special_tokens_are_sent_is_identity_where_tokens_are() -> None:
+    def identity(**args: Any) -> dict[str, Any]:
+        args = {"base_url": "http://h/v1", "model": "m", "tokenizer": "t.json", **args}
+        return create("openai-completions", args).identity()
+
+    assert identity() == identity(add_bos_token=False)
+    assert "add_bos_token" not in identity(), "the identities of runs that send text are what they were"
+    sent = identity(tokens=True), identity(tokens=True, add_bos_token=False)
+    assert [one["add_bos_token"] for one in sent] == [True, False]
 
 
 @pytest.fixture(scope="module")

@@ -116,6 +116,15 @@ def delta(text: str | None, finish: str | None = None, index: int = 0, **more: A
     }
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_only_line_ends_end_the_lines_of_a_stream(end: str) -> None:
+    """JSON may hold characters that Python, too, takes for ends of lines."""
+    text = "a\u2028b\u2029c\u0085d"
+    event = json.dumps({"choices": [{"text": text, "finish_reason": "stop"}]}, ensure_ascii=False)
+    raw = end.join([f"data: {event}", "", "data: [DONE]", ""]).encode()
+    assert read(raw).choices[0].text == text
+
+
 def test_a_stream_that_nobody_asked_for_is_put_together() -> None:
     events = [
         delta(None, reasoning_content="hm"),

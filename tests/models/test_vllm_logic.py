@@ -11,6 +11,7 @@ import pytest
 
 from resit.errors import ResitError, UsageError
 from resit.models import Setup
+from resit.models.hf import source
 from resit.models.hf.source import Source
 from resit.models.vllm import Arguments
 from resit.models.vllm.engine import Done, Job
@@ -72,6 +73,25 @@ def model(ends: Ends, **args: Any) -> VllmModel:
     made = VllmModel(Arguments(pretrained="x", **args), {}, words.source, words, None, Setup())
     made._running = ends  # type: ignore[assignment]
     return made
+
+
+@pytest.fixture
+def small_identity(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """The identity of a model with engine arguments; its files have no say in it."""
+    for name in ("weights_digest", "config_digest", "code_digest", "tokenizer_digest", "context_length"):
+        monkeypatch.setattr(source, name, lambda *_: None)
+
+    def identity(extras: dict[str, Any]) -> dict[str, Any]:
+        words: Any = Words()
+        return VllmModel(Arguments(pretrained="x"), extras, words.source, words, None, Setup()).identity()
+
+    return identity
+
+
+def test_no_key_is_identity(small_identity: Callable[..., dict[str, Any]]) -> None:
+    bare = small_identity({"block_size": 16, "hf_overrides": {"a": 1}})
+    assert small_identity({"hf_token": "hf_secret", "block_size": 16, "hf_overrides": {"a": 1}}) == bare
+    assert bare["engine"] == {"hf_overrides": "{'a': 1}"}
 
 
 def test_a_prompt_is_tokenised_once_for_all_its_repeats_and_each_has_its_seed(ask: Ask) -> None:

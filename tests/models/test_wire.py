@@ -13,7 +13,7 @@ from resit.models.wire import Dialect, api_root, endpoints
         ("http://h:8000/v1/", "http://h:8000/v1/completions", None),
         ("http://h:8000/v1/completions", "http://h:8000/v1/completions", None),
         ("http://h:8000/v1/chat/completions", "http://h:8000/v1/completions", None),
-        ("h:8000", "http://h:8000/v1/completions", "http://h:8000/completions"),
+        ("http://h:8000", "http://h:8000/v1/completions", "http://h:8000/completions"),
         ("http://h", "http://h/v1/completions", "http://h/completions"),
         ("https://h/prefix/v1", "https://h/prefix/v1/completions", None),
         ("https://h/prefix", "https://h/prefix/v1/completions", "https://h/prefix/completions"),

@@ -12,7 +12,7 @@ from resit.reports.charts.sampling import sampling_chart
 from resit.reports.charts.scores import score_chart
 from resit.reports.charts.style import COLOURS, Spec, painted, standalone
 from resit.reports.charts.votes import outcome, vote_chart
-from resit.stats import wilson_interval
+from resit.stats import bounded_mean_interval, wilson_interval
 
 SCORES = [
     {"run": run, "rule": rule, "score": 0.5, "low": 0.4, "high": None if rule == "maj" else 0.6}
@@ -27,7 +27,7 @@ CHARTS: dict[str, Spec] = {
         [{"run": "a", "curve": "maj@k", "k": k, "value": 0.5, "low": 0.4, "high": 0.6} for k in range(1, 9)]
     ),
     "gaps": gap_chart([{"model": "m", "gap": 3.0, "low": -1.0, "high": 7.0, "detectable": 4.0}]),
-    "lengths": length_chart([{"run": "a", **row} for row in length_bins([(i, i % 2) for i in range(99)])]),
+    "lengths": length_chart([{"run": "a", **row} for row in length_bins([(i, i % 2, i) for i in range(99)])]),
     "votes": vote_chart([{"run": "a", "share": "0 of 1", "outcome": "tie", "rank": 1, "questions": 3}]),
 }
 
@@ -60,10 +60,27 @@ def test_data_that_looks_like_a_colour_stays_data() -> None:
 
 
 def test_bins_hold_equal_shares_and_keep_equal_lengths_together() -> None:
-    bins = length_bins([(length, 1.0) for length in (1, 1, 1, 1, 2, 3, 4, 5, 6, 7)], bins=5)
+    lengths = (1, 1, 1, 1, 2, 3, 4, 5, 6, 7)
+    bins = length_bins([(length, 1.0, f"q{n}") for n, length in enumerate(lengths)], bins=5)
     assert [(b["from"], b["to"], b["samples"]) for b in bins] == [(1, 1, 4), (2, 3, 2), (4, 5, 2), (6, 7, 2)]
     assert (bins[0]["low"], bins[0]["high"]) == pytest.approx(wilson_interval(4, 4))
-    assert length_bins([]) == length_bins([(3, 1.0), (3, 0.0)]) == []
+    assert length_bins([]) == length_bins([(3, 1.0, "a"), (3, 0.0, "b")]) == []
+
+
+def test_a_bins_interval_is_that_of_its_questions() -> None:
+    """Repeats of five questions are not 320 questions; those of one say nothing of others."""
+    samples = [(10 * (question // 5), float(question % 2), question) for question in range(20)] * 64
+    bins = length_bins(samples, bins=4)
+    assert [(b["samples"], b["questions"]) for b in bins] == [(320, 5)] * 4
+    assert (bins[0]["low"], bins[0]["high"]) == bounded_mean_interval([0.0, 1.0, 0.0, 1.0, 0.0])
+    assert bins[0]["score"] == 0.4
+    alone = length_bins([(1, 1.0, "a"), (1, 0.0, "a"), (2, 1.0, "b"), (2, 1.0, "c")], bins=2)
+    assert [(b["score"], b["low"]) for b in alone] == [(0.5, None), (1.0, wilson_interval(2, 2).low)]
+
+
+def test_a_question_counts_once_in_a_bin_however_many_samples_it_has_there() -> None:
+    (one,) = length_bins([(1, 1.0, "a")] * 9 + [(2, 0.0, "b")], bins=1)
+    assert (one["score"], one["low"], one["high"]) == (0.5, *bounded_mean_interval([1.0, 0.0]))
 
 
 @pytest.mark.parametrize(

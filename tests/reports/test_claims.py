@@ -52,6 +52,17 @@ def test_failed_requests_are_a_class_of_their_own():
     assert (scores.errored, scores.samples) == (10, 190)
 
 
+def test_an_answer_that_grading_gave_up_on_is_neither_wrong_nor_missing():
+    samples = run(*[["18"]] * 8)
+    given_up = {"robust": Verdict("robust", "9^9^9", 0.0, reason="overrun")}
+    samples += [SampleScore("gsm8k", 8 + i, f"h{8 + i}", 0, given_up) for i in range(2)]
+    scores = replace(claims.collect(samples, "gsm8k", "robust"), planned=11)
+    assert claims.accuracy(scores).estimate.value == 1.0
+    assert (scores.samples, scores.overrun, scores.missing, scores.unmeasured) == (8, 2, 1, 3)
+    assert claims.share_of_all(scores) == pytest.approx(8 / 11)
+    assert claims.accuracy(scores).as_json()["overrun"] == 2
+
+
 def test_missing_generations_do_not_shrink_the_denominator_unseen():
     """FC-STAT-06: 228 expected, 128 present, 64 right."""
     scores = claims.collect(run(*[["18"]] * 64, *[["20"]] * 64), "gsm8k", "robust")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from resit.records import SampleScore, Verdict
-from resit.reports.results import RuleTally, only_tasks
+from resit.records import QuestionScore, SampleScore, Verdict
+from resit.reports.claims import accuracy, collect
+from resit.reports.results import RuleTally, TaskTally, only_tasks
 
 
 def sample(correct: float, extracted: str | None = "1", reason: str = "") -> SampleScore:
@@ -42,6 +43,35 @@ def test_several_samples_are_clustered_by_question() -> None:
     assert summary["standard_error"] == pytest.approx(0.0833, abs=5e-5)
     assert (summary["questions"], summary["samples"]) == (3, 12)
     assert summary["interval"] == "clustered by question"
+
+
+def test_a_question_counts_once_however_many_samples_of_it_are_there() -> None:
+    """Errored and missing samples leave questions with unequal numbers; every report takes the same mean."""
+    tally, samples = RuleTally(), []
+    for number in range(30):
+        several = [
+            SampleScore("t", number, f"h{number}", repeat, {"rule": Verdict("rule", "1", float(number < 10))})
+            for repeat in range(8 if number < 10 else 1)
+        ]
+        tally.add(several, "rule")
+        samples += several
+    summary, claim = tally.summary(), accuracy(collect(samples, "t", "rule")).estimate
+    assert summary["score"] == pytest.approx(1 / 3)
+    assert (summary["score"], summary["standard_error"]) == (claim.value, claim.standard_error)
+    assert (summary["ci_low"], summary["ci_high"]) == (claim.ci_low, claim.ci_high)
+    assert summary["ci_low"] < summary["score"] < summary["ci_high"]
+
+
+def test_a_vote_says_how_many_questions_have_the_samples_for_it() -> None:
+    tally = TaskTally()
+    for number in range(10):
+        metrics = {"exact_match,maj@8": 1.0} if number < 4 else {}
+        tally.add(
+            QuestionScore(
+                "t", number, f"h{number}", (sample(1.0),), {}, {"exact_match,first": 1.0, **metrics}
+            )
+        )
+    assert tally.partial() == {"exact_match,maj@8": 4}
 
 
 def test_results_of_some_tasks_leave_nothing_of_the_others() -> None:

@@ -57,6 +57,20 @@ def imported(tmp_path: Path, sums: Task) -> Import:
     return make
 
 
+def test_the_folder_one_is_in_can_be_filled_and_stays_the_same_folder(
+    sums: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    before = here.stat().st_ino
+    files = [File(LM_EVAL, from_lm_eval.entries(LM_EVAL))]
+    folder = import_run(Path("."), Origin("test", "theirs"), [Part(sums, files, None)])
+    assert RunFolder.existing(Path(".")).record() == folder.record()
+    assert here.stat().st_ino == before, "a shell that is in it would find it empty"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.endswith(".part")) == []
+
+
 def samples(folder: RunFolder) -> list[Generation]:
     index = folder.index()
     assert not index.problems
@@ -264,6 +278,25 @@ def test_one_or_many_responses_a_document(imported: Import, sums: Task, tmp_path
     record = folder.record() or {}
     assert record["identity"]["model"]["kind"] == "imported"
     assert record["tasks"]["sums"]["protocol"]["prompts_sha256"] == "unknown"
+
+
+def test_what_the_file_says_has_failed_is_no_answer(imported: Import, sums: Task, tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "answers.jsonl",
+        {"doc_id": 0, "response": "cut of", "finish_reason": "error"},
+        {"doc_id": 1, "responses": ["#### 1200", "no"], "finish_reason": ["stop", "error"]},
+        {"doc_id": 2, "response": "#### 7", "error": ""},
+    )
+    folder = imported(from_jsonl, path)
+    assert [(s.doc_id, s.finish_reason, bool(s.error)) for s in samples(folder)] == [
+        (0, "error", True),
+        (1, "stop", False),
+        (1, "error", True),
+        (2, "unknown", False),
+    ]
+    assert samples(folder)[3].error is None
+    counts = score_folder(folder, {"sums": sums.rules})["resit"]["tasks"]["sums"]["samples"]
+    assert (counts["scored"], counts["errored"]) == (2, 2)
 
 
 def test_a_last_line_without_its_end_and_a_byte_order_mark_are_read(imported: Import, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resit import jsonl
-from resit.errors import ResitError
+from resit.errors import ResitError, UsageError
 from resit.records import Generation, Insertion
 from resit.runs.journal import AppendFile, JournalIndex, from_line, to_line
 
@@ -139,6 +141,13 @@ def test_a_retried_error_is_healed_and_a_later_duplicate_changes_nothing(tmp_pat
     assert [generation.error for generation in stored(path, 1)] == ["x"]
 
 
+def test_an_error_without_words_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    write(path, sample(0, error=""))
+    index = JournalIndex(path)
+    assert (index.finished("t", "hash0"), index.count("t")) == (frozenset(), 0), "owed again, not finished"
+
+
 def test_samples_come_by_rising_repeat(tmp_path: Path) -> None:
     path = tmp_path / "g.jsonl"
     write(path, *(sample(0, repeat, text=str(repeat)) for repeat in (3, 0, 2, 1)))
@@ -253,8 +262,47 @@ def test_replacing_a_file_leaves_no_parts_when_it_fails(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["taken"]
 
 
+def test_two_writers_of_one_number_do_not_take_each_others_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers that share a cache have processes of the same number."""
+    target, other = tmp_path / "note", threading.Thread(target=lambda: jsonl.write_atomic(target, b"theirs"))
+
+    def meanwhile(_: int) -> None:
+        if not other.ident:
+            other.start()
+            other.join()
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    jsonl.write_atomic(target, b"ours")
+    assert target.read_bytes() == b"ours"
+    assert os.listdir(tmp_path) == ["note"]
+
+
+def test_what_killed_writers_left_is_swept_after_a_day(tmp_path: Path) -> None:
+    old, new, others = (tmp_path / name for name in (".n[1].0.part", ".n[1].1.part", ".m.2.part"))
+    for part in (old, new, others):
+        part.touch()
+    for part in (old, others):
+        os.utime(part, (time.time() - 2 * 86400,) * 2)
+    jsonl.write_atomic(tmp_path / "n[1]", b"{}")
+    assert sorted(os.listdir(tmp_path)) == [".m.2.part", ".n[1].1.part", "n[1]"]
+
+
 def test_encoding_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     path = tmp_path / "g.jsonl"
     write(path, sample(0, text="La respuesta es 45 \u02c8 km, 答案是 36 🤗"))
     assert "答案是 36 🤗" in path.read_bytes().decode("utf-8")
     assert json.loads(path.read_bytes())["text"] == stored(path, 0)[0].text
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"doc": {"image": {"bytes": b"\xff\xd8"}}}, r"doc\.image\.bytes: bytes has no form in JSON"),
+        ({"doc": {"tags": ["a", {"b": b"\xff"}]}}, r"doc\.tags\.1\.b: bytes"),
+    ],
+)
+def test_what_json_has_no_form_for_is_named(value: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        jsonl.encode(value)

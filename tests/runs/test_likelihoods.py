@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from resit.errors import IdentityMismatch, UsageError
+from resit.errors import IdentityMismatch, ResitError, UsageError
 from resit.models import create
 from resit.records import Passage, TokenLikelihoods
+from resit.runs import likelihoods
 from resit.runs.likelihoods import FILE, measure
+from resit.runs.lock import FolderLock
 
 PASSAGES = [Passage("a", "one two"), Passage("b", "three", context="before"), Passage("c", "four five six")]
 
@@ -116,3 +118,32 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
 def test_a_model_without_log_probabilities_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="gives no log-probabilities"):
         measure(create("scripted", {"text": "x"}), PASSAGES, tmp_path, nothing)
+
+
+@pytest.mark.parametrize(("weights", "reused"), [("w", 3), ("other", None)])
+def test_what_another_process_wrote_until_now_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights: str, reused: int | None
+) -> None:
+    class Lock(FolderLock):
+        """Lets another process finish first."""
+
+        def __enter__(self) -> FolderLock:
+            with monkeypatch.context() as patch:
+                patch.setattr(likelihoods, "FolderLock", FolderLock)
+                measure(Fluent(weights), PASSAGES, tmp_path, nothing)  # type: ignore[arg-type]
+            return super().__enter__()
+
+    monkeypatch.setattr(likelihoods, "FolderLock", Lock)
+    model = Fluent("w")
+    if reused is None:
+        with pytest.raises(IdentityMismatch):
+            measure(model, PASSAGES, tmp_path, nothing)  # type: ignore[arg-type]
+    else:
+        assert measure(model, PASSAGES, tmp_path, nothing).reused == reused  # type: ignore[arg-type]
+    assert model.asked == []
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ResitError, match="cannot write"):
+        measure(Fluent(), PASSAGES, tmp_path / "file" / "x", nothing)  # type: ignore[arg-type]

@@ -102,6 +102,26 @@ class TestEstimate:
             stats.student_quantile(0.95, 2) * (found.standard_error or 0)
         )
 
+    @pytest.mark.parametrize(
+        ("scores", "limits"),
+        [
+            ([[1]] * 30, stats.wilson_interval(30, 30)),
+            ([[0, 1]] * 30, stats.bounded_mean_interval([0.5] * 30)),
+            ([[1, 1]] * 30, stats.bounded_mean_interval([1.0] * 30)),
+        ],
+    )
+    def test_no_bootstrap_of_questions_that_are_alike(self, scores, limits):
+        found = stats.estimate(scores, method="bootstrap")
+        assert found == stats.estimate(scores)
+        assert (found.ci_low, found.ci_high) == limits
+        assert found.method.startswith("Wilson")
+
+    @pytest.mark.parametrize("method", ["auto", "bootstrap"])
+    def test_scores_without_bounds_or_spread_have_no_interval(self, method):
+        found = stats.estimate([[3.0, 3.0]] * 5, method=method)
+        assert (found.value, found.ci_low, found.ci_high) == (3.0, None, None)
+        assert found.method.startswith("none")
+
     def test_questions_without_samples_are_left_out(self):
         assert stats.estimate([[1], [], [0]]).questions == 2
         with pytest.raises(ValueError, match="undefined"):
@@ -141,8 +161,13 @@ class TestBootstrap:
         expected = stats.gap_test(964, 1205, 1055, 1319)
         assert found == pytest.approx((expected.ci_low, expected.ci_high), abs=2e-3)
 
-    def test_constant_values(self):
-        assert stats.bootstrap_interval([0.5] * 10) == (0.5, 0.5)
+    @pytest.mark.parametrize("method", ["percentile", "bca"])
+    def test_equal_values_have_no_interval(self, method):
+        with pytest.raises(ValueError, match="values that differ"):
+            stats.bootstrap_interval([0.1 + 0.2, 0.3] * 5, method=method)
+        with pytest.raises(ValueError, match="values that differ"):
+            stats.bootstrap_difference([1.0] * 9, [0.5] * 7)
+        assert stats.bootstrap_difference([1.0] * 9, [0.5, 0.0]) == (0.5, 1.0)
 
     @pytest.mark.parametrize("values", [[1.0], [[1.0, 0.0]]])
     def test_refusals(self, values):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
+from scipy.stats import norm as stats_norm
 
 from resit import stats
 from resit.stats import score_tests
@@ -149,9 +150,47 @@ class TestPairedDifference:
         assert (same.p_value, same.difference) == (1.0, 0.0)
         assert same.ci_low < 0 < same.ci_high
         shifted = stats.paired_difference([0.75, 0.75], [0.25, 0.25])
-        assert shifted.p_value == 0.5
+        assert shifted.p_value == pytest.approx(2 * stats_norm.sf(1))
         assert shifted.ci_low < 0
         assert not shifted.distinguishable
+
+    def test_equal_differences_by_hand(self):
+        """Of .25 on ten questions: z = sqrt(10 / 4); a share z^2/(10 + z^2) of -1 or 1 makes the limits."""
+        found = stats.paired_difference([0.75] * 10, [0.5] * 10)
+        assert found.p_value == pytest.approx(2 * stats_norm.sf(math.sqrt(2.5)))
+        assert found.p_greater == pytest.approx(stats_norm.sf(math.sqrt(2.5)))
+        unseen = 1.959964**2 / (10 + 1.959964**2)
+        expected = (0.25 - 1.25 * unseen, 0.25 + 0.75 * unseen)
+        assert found.interval == pytest.approx(expected, abs=1e-6)
+        mirrored = stats.paired_difference([0.5] * 10, [0.75] * 10)
+        assert mirrored.interval == pytest.approx((-found.ci_high, -found.ci_low))
+        assert mirrored.p_greater == pytest.approx(1 - found.p_greater)
+
+    @given(st.floats(-3, 3), st.integers(2, 3000), st.sampled_from([0.8, 0.95, 0.99]))
+    def test_equal_differences_have_one_verdict(self, value, n, confidence):
+        first = [0.5 if value in (-1, 0, 1) else value] * n
+        found = stats.paired_difference(first, [first[0] - value] * n, confidence)
+        assert found.ci_low <= found.difference <= found.ci_high
+        if abs(found.p_value - (1 - confidence)) > 1e-9:
+            assert found.distinguishable == (not found.ci_low <= 0 <= found.ci_high)
+
+    @pytest.mark.parametrize("n", [2, 10, 1319])
+    def test_equal_differences_of_0_and_1_are_tangos(self, n):
+        assert stats.paired_difference([0.5] * n, [0.5] * n).interval == pytest.approx(
+            stats.paired_score_interval(0, 0, n)
+        )
+        whole = stats.paired_difference([1.5] * n, [0.5] * n)
+        assert whole.interval == pytest.approx(stats.paired_score_interval(n, 0, n))
+        assert whole.p_value == pytest.approx(2 * stats_norm.sf(stats.paired_score_statistic(n, 0, n)))
+
+    def test_one_question_is_counted_or_refused(self):
+        assert stats.paired_difference([1], [0]) == stats.paired_counts(1, 0, 1)
+        assert stats.unpaired_difference([1], [0]) == stats.gap_test(1, 1, 0, 1)
+        for compare in (stats.paired_difference, stats.unpaired_difference):
+            with pytest.raises(ValueError, match="at least 2"):
+                compare([0.5], [0.25])
+            with pytest.raises(ValueError, match=r"cannot come from|at least one"):
+                compare([], [])
 
     def test_lengths_must_match(self):
         with pytest.raises(ValueError, match="as many values"):

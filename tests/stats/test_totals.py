@@ -28,6 +28,12 @@ def test_strata_add_up_and_share_their_degrees() -> None:
     assert two[1].high - two[0] < math.sqrt(2) * (one[1].high - one[0]), "4 degrees of freedom, not 2"
 
 
+def test_a_stratum_of_no_units_lends_no_degrees() -> None:
+    whole = predicted_total([[1.0, 2, 3, 4, 5, 6, 7, 8]], [100])
+    assert predicted_total([[1.0, 5.0], [1.0, 2, 3, 4, 5, 6, 7, 8]], [0, 100]) == whole
+    assert whole[1] == pytest.approx((237.2, 662.8), abs=0.1)
+
+
 def test_no_spread_no_width() -> None:
     assert predicted_total([[2.0, 2.0]], [10]) == (20.0, (20.0, 20.0))
 

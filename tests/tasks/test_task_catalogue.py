@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from resit import assets, tasks
+from resit.grading.robust import robust
+from resit.grading.rules import make_policy
 from resit.prompts.templates import compiled
 from resit.tasks import indexing
 from resit.tasks.names import INDEX
@@ -53,6 +55,21 @@ def test_the_headline_is_something_that_the_task_measures(task: tasks.Task) -> N
     metric, _, name = rules.headline.partition(",")
     assert metric in [spec.name for spec in rules.metrics]
     assert name in [*(chain.name for chain in rules.filters), *rules.named]
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr", "ru"])
+def test_numbers_are_read_as_the_language_of_the_reasoning_writes_them(language: str) -> None:
+    own, english = (
+        make_policy(task.rules.options)
+        for task in tasks.load([f"mgsm_native_cot_{language}", f"mgsm_en_cot_{language}"])
+    )
+    for text, policy, value in [
+        ("The answer is 1.250.", own, "1250"),
+        ("The answer is 1.250.", english, "1.25"),
+        ("The answer is 1,250.", english, "1250"),
+        ("Die Antwort ist 1.250.", english, "1250"),
+    ]:
+        assert robust(text, value, policy, truncated=False).correct == 1, text
 
 
 @pytest.mark.parametrize("task", CATALOGUE, ids=lambda task: task.name)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from io import StringIO
+
 import numpy as np
 import pytest
+from rich.console import Console
 
-from resit.stats import separation
-from resit.verifiers.quality import judge
+from resit.reports.verifier_table import quality_table
+from resit.stats import bounded_mean_interval, separation, wilson_interval
+from resit.verifiers.quality import auc, judge
 from resit.verifiers.solutions import divided, part_of
 
 
@@ -41,6 +46,43 @@ def test_a_questions_solutions_are_no_independent_evidence() -> None:
     one = judge(logits, labels, [number // 16 for number in range(480)], {}).discriminations[0]
     naive = judge(logits, labels, list(range(480)), {}).discriminations[0]
     assert one.ci_high - one.ci_low > 2 * (naive.ci_high - naive.ci_low)
+
+
+def test_a_calibration_bin_rests_on_its_questions() -> None:
+    """Twenty questions with 64 identical solutions: two in each tenth, which is not 128."""
+    logits, labels = np.repeat(np.arange(20) / 10, 64), np.repeat(np.arange(20) % 2, 64).astype(float)
+    found = judge(logits, labels, [number // 64 for number in range(1280)], {}).calibration
+    assert [(each.solutions, each.questions) for each in found] == [(128, 2)] * 10
+    assert {(each.observed, each.ci_low, each.ci_high) for each in found} == {
+        (0.5, *bounded_mean_interval([0.0, 1.0]))
+    }
+    assert found[0].predicted == pytest.approx((0.5 + 1 / (1 + math.exp(-0.1))) / 2)
+    naive = judge(logits[::64], labels[::64], range(20), {}).calibration
+    assert (naive[0].ci_low, naive[0].ci_high) == wilson_interval(1, 2), "one solution a question"
+
+
+def test_solutions_of_one_question_have_no_interval() -> None:
+    found = judge(range(20), [0, 1] * 10, ["a"] * 20, {})
+    assert [(each.questions, each.ci_low, each.ci_high) for each in found.calibration] == [
+        (1, None, None)
+    ] * 10
+    shown = Console(file=StringIO(), width=100)
+    shown.print(quality_table(found))
+    assert "100.0 % of 2" in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("labels", [[1, 0, 0, 0], [0, 1, 1, 1]])
+def test_a_single_solution_of_a_kind_has_an_auc(labels: list[float]) -> None:
+    found = judge([2.0, 1.0, 0.0, 2.0], labels, [*"abcd"], {"length": [1.0, 2.0, 3.0, 4.0]})
+    expected = {1: [5 / 6, 0.0], 0: [1 / 6, 1.0]}[int(labels[0])]
+    assert [one.auc for one in found.discriminations] == pytest.approx(expected)
+
+
+def test_what_is_not_finite_has_no_auc() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        auc(np.array([1.0, math.nan]), np.array([0.0]))
+    with pytest.raises(ValueError, match="each group"):
+        auc(np.array([]), np.array([0.0]))
 
 
 def test_questions_stay_together_and_parts_do_not_depend_on_one_another() -> None:

@@ -13,12 +13,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from resit.errors import AssetError, IdentityMismatch, UsageError  # noqa: E402
+from resit.verifiers.baselines import brevity  # noqa: E402
 from resit.verifiers.head import Head, pair_loss  # noqa: E402
 from resit.verifiers.judging import Verifier  # noqa: E402
 from resit.verifiers.quality import judge  # noqa: E402
 from resit.verifiers.saving import CHECKPOINT, HEAD, load_verifier  # noqa: E402
 from resit.verifiers.settings import Settings  # noqa: E402
-from resit.verifiers.solutions import divided  # noqa: E402
+from resit.verifiers.solutions import Solution, divided  # noqa: E402
 from resit.verifiers.training import Trainer, train  # noqa: E402
 
 # peft asks transformers by a name that transformers is about to change
@@ -76,6 +77,22 @@ def test_an_interrupted_training_ends_with_the_same_weights(
     one, other = weights(tmp_path / "whole"), weights(tmp_path / "cut")
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("marks", "signs"),
+    [
+        ("rrww", 1),
+        ("wwrr", -1),
+        ("wwwr", -1),
+        ("rwww", 1),
+        ("wwrw", -1),
+        ("wwww", -1),
+    ],
+)
+def test_one_solution_of_a_kind_says_which_way_length_points(marks: str, signs: int) -> None:
+    taught = [Solution(f"q{n}", "?", "x" * (9 - n), float(mark == "r"), 0) for n, mark in enumerate(marks)]
+    assert brevity([Solution("t", "?", "four", 1.0)], taught) == [signs * 4.0]
 
 
 def test_pairs_of_one_question_are_ranked() -> None:

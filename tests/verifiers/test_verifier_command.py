@@ -129,6 +129,19 @@ class Doubtful:
 
     name = "doubtful"
 
+    def __init__(self, weights: str = "") -> None:
+        self._weights = weights
+        self.closed = False
+
+    def __enter__(self) -> Doubtful:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
+
+    def identity(self) -> dict[str, Any]:
+        return {"kind": "doubtful", "weights": self._weights}
+
     def loglikelihoods(
         self, passages: Iterable[Passage], moments: bool = False
     ) -> Iterator[TokenLikelihoods]:
@@ -139,9 +152,11 @@ class Doubtful:
 
 
 def test_a_backend_can_be_asked(command: Command, sampled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Doubtful()
+
     def create(kind: str, args: Any, setup: Any) -> Any:
         assert (kind, args) == ("hf", {"pretrained": "x"})
-        return Doubtful()
+        return model
 
     monkeypatch.setattr(verifying, "LikelihoodModel", Doubtful)
     monkeypatch.setattr(verifying, "create", create)
@@ -151,6 +166,18 @@ def test_a_backend_can_be_asked(command: Command, sampled: Path, monkeypatch: py
     points = {(point["method"], point["k"]): point["estimate"]["value"] for point in task["points"]}
     solved = 1 - 0.6**4
     assert points["best", 4] == pytest.approx(solved, abs=0.15), "whatever is right is chosen"
+    assert model.closed
+
+
+def test_scores_of_other_weights_are_not_taken_for_those_of_a_model_of_that_name(
+    command: Command, sampled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "LikelihoodModel", Doubtful)
+    for weights, kept in (("first", 1), ("first", 1), ("retrained", 2)):
+        monkeypatch.setattr(verifying, "create", lambda *_, weights=weights: Doubtful(weights))
+        status, _, err = command("verifier", "apply", sampled, "-M", "hf", "-a", "pretrained=x", "--json")
+        assert status == 0, err
+        assert len(list((sampled / "verifiers").glob("asked-doubtful-*.jsonl"))) == kept
 
 
 def test_a_reward_model_judges(command: Command, sampled: Path, base: Path, tmp_path: Path) -> None:
@@ -170,6 +197,17 @@ def test_a_reward_model_judges(command: Command, sampled: Path, base: Path, tmp_
     assert len(scores) == 240
     assert all(0 < score < 1 for score in scores)
     assert len(set(scores)) > 20
+
+    torch.manual_seed(2)
+    LlamaForSequenceClassification(config).save_pretrained(tmp_path / "reward")
+    words = ("verifier", "apply", sampled, "--verifier", f"reward:{tmp_path / 'reward'}", "--json")
+    status, _, err = command(*words)
+    assert (status, "240 of 240 samples scored" in err) == (0, True), (
+        "trained again, it has scores of its own"
+    )
+    status, _, err = command(*words)
+    assert (status, "samples scored" in err) == (0, False), err
+    assert len(list((sampled / "verifiers").glob("reward-*.jsonl"))) == 2
 
 
 @pytest.mark.parametrize(

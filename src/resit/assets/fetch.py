@@ -7,19 +7,18 @@ import hashlib
 import os
 import secrets
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from resit import jsonl
 from resit.assets.catalogue import File, asset, catalogue, file_of
 from resit.assets.sources import Opened, SourceFailure, opened, opened_member
 from resit.errors import AssetError, UsageError
 
 CHUNK_BYTES = 1 << 20
-STALE_SECONDS = 86400
 
 
 def cache_folder() -> Path:
@@ -79,8 +78,9 @@ class WrongBytes(AssetError):
     """A file is not the pinned one."""
 
     def __init__(self, file: File, found: str, where: object) -> None:
+        self.reason = f"expected sha256 {file.sha256}, found {found}"
         super().__init__(
-            f"{file}, read from {where}: expected sha256 {file.sha256}, found {found}",
+            f"{file}, read from {where}: {self.reason}",
             "these are not the pinned bytes: put the right file there, or take it from another source",
         )
         self.file = file
@@ -123,8 +123,8 @@ def local(file: File, search: _Search | None = None) -> Path | None:
     cached = in_cache(file)
     if cached and file.sha256 not in (None, sha256_of(cached)):
         if search:
-            found = f"expected sha256 {file.sha256}, found {sha256_of(cached)}"
-            search.note(f"the cached {cached}", SourceFailure(found))
+            wrong = WrongBytes(file, sha256_of(cached), cached)
+            search.note(f"the cached {cached}", SourceFailure(wrong.reason))
         return None
     return cached
 
@@ -145,6 +145,8 @@ def obtain(*files: File) -> tuple[File, Path]:
             try:
                 with _source(file, source) as found_there:
                     store(found_there, target, file, source)
+            except WrongBytes as wrong:
+                search.note(source, SourceFailure(wrong.reason, wrong.hint))
             except (SourceFailure, OSError) as failure:
                 search.note(source, failure)
             else:
@@ -172,7 +174,7 @@ def store(found: Opened, target: Path, file: File, source: object) -> None:
     digest, size = hashlib.sha256(), 0
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target.parent)
+        jsonl.sweep(target.parent, ".*.part")
         with part.open("xb") as out, _progress(found, target.name) as stream:
             for chunk in _chunks(stream):
                 digest.update(chunk)
@@ -213,14 +215,6 @@ def _progress(found: Opened, title: str) -> AbstractContextManager[BinaryIO]:
     return wrap_file(
         found.stream, found.length or 0, description=title, console=Console(stderr=True), transient=True
     )
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what downloads that were killed more than a day ago left behind."""
-    for part in folder.glob(".*.part"):
-        with suppress(OSError):  # another process may have finished with it just now
-            if time.time() - part.stat().st_mtime > STALE_SECONDS:
-                part.unlink()
 
 
 def fetch(asset_id: str, file: str | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""`resit/gsm_fresh`: GSM-style problems that nobody has published, from reasoning-gym's `gsm_symbolic`.
+"""`resit/gsm_fresh`: GSM-style problems, generated from a seed by reasoning-gym's `gsm_symbolic`.
 
 A problem is kept only if its gold answer can be trusted. Of reasoning-gym 0.1.25's items about one in forty
 cannot: quotients and percentages are cut to whole numbers in the middle of a solution (`78 / 12 = 6 pans`),

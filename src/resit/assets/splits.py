@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -141,8 +143,14 @@ def _paths(pattern: str, wanted: Wanted) -> list[Path]:
 def _fetched(url: str) -> Path:
     """A file named by its address: nothing pins it, so the digest of its rows tells what was read."""
     source = _hub_source(url) if url.startswith("hf://") else url
-    name = url.partition("://")[2].partition("?")[0].replace("@", "/").replace("..", "_")
-    return obtain(File("addresses", name, (source,)))[1]
+    return obtain(File("addresses", _cached_as(url), (source,)))[1]
+
+
+def _cached_as(url: str) -> str:
+    """A name for each address, which no two share; its end is kept, for it tells how the file is read."""
+    end = re.split("[?#]", url, maxsplit=1)[0].rpartition("/")[2]
+    readable = re.sub(r"[^\w.-]", "_", end).strip(".") or "file"  # what no file system refuses
+    return f"{hashlib.sha256(url.encode()).hexdigest()[:16]}/{readable}"
 
 
 def _hub_source(url: str) -> str:

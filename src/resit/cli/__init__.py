@@ -38,8 +38,8 @@ from resit.errors import INTERRUPTED, UNEXPECTED, ResitError
 
 app = typer.Typer(
     name="resit",
-    help="Make a language model resit its maths exam: GSM8K and questions it cannot have memorised, under "
-    "the published protocols, with honest statistics.",
+    help="Make a language model resit its maths exam: GSM8K, and questions it is unlikely or unable to have "
+    "seen, under the published protocols, with honest statistics.",
     epilog=examples(*FIRST),
     add_completion=True,
     pretty_exceptions_enable=False,

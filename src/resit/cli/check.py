@@ -134,6 +134,6 @@ def _conclude(outcomes: list[Outcome], as_json: bool) -> None:
     failed = [outcome.check.name for outcome in outcomes if outcome.status == "failed"]
     if as_json:
         shown = {"passed": not failed, "checks": [outcome.as_json() for outcome in outcomes]}
-        typer.echo(json.dumps(shown, ensure_ascii=False))
+        typer.echo(json.dumps(shown, ensure_ascii=True))
     if failed:
         raise GateFailed(f"{len(failed)} of {len(outcomes)} checks failed: {', '.join(failed)}")

@@ -179,7 +179,7 @@ def _pinned(split: dict[str, Any]) -> str:
 def _print_json(value: object) -> None:
     import json
 
-    typer.echo(json.dumps(value, ensure_ascii=False))
+    typer.echo(json.dumps(value, ensure_ascii=True))
 
 
 def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -60,4 +60,4 @@ def doctor(
                 typer.echo(f"{mark} {finding.probe:14} {finding.says}", err=as_json)
     if as_json:
         report = {"model": opened.name, "findings": next(iter(servers.values())), "servers": servers}
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        typer.echo(json.dumps(report, ensure_ascii=True))

@@ -20,7 +20,7 @@ from resit.reports.forecast import FleetSize, Forecast, Prices, forecast, foreca
 from resit.runs.calibration import calibrate
 from resit.runs.folder import RunFolder
 from resit.runs.plan import Settings, make_plan
-from resit.tasks import select
+from resit.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,20 @@ class Measured:
 def measure(
     kind: str,
     args: str,
-    names: list[str],
+    tasks: Sequence[Task],
     settings: Settings,
     concurrency: int | None,
     count: int,
-    include_path: Path | None,
-    trust_task_code: bool,
 ) -> Measured:
     """Ask `count` questions of the real model. Raises ResitError."""
-    if not kind or not names:
+    if not kind or not tasks:
         raise UsageError(
             "a plan needs --model and --tasks, or --from RUN",
             "for example: resit plan --model llamacpp --model-args pretrained=smollm2-135m --tasks gsm8k",
         )
-    chosen = select(names, include_path=include_path, trust_task_code=trust_task_code)
     setup = Setup(concurrency, _say, debug=bool(os.environ.get("RESIT_DEBUG")))
     with create(kind, parse_model_args(args), setup) as model:
-        plan = make_plan(model.identity(), list(chosen.tasks), settings)
+        plan = make_plan(model.identity(), list(tasks), settings)
         found = calibrate(plan, model, count)
         name = model.name
     samples: dict[str, list[Generation]] = {task.task.name: [] for task in plan.tasks}

@@ -57,7 +57,9 @@ def gate(
     """Pass, fail or say "cannot tell", from a one-sided paired interval.
 
     Exit status 0: passes. 4: fails, or cannot tell (unless --allow-undecided). 2: refused, for the design
-    could not have seen the margin.
+    could not have seen the margin. A run that lacks too many samples (--max-unmeasured) does not pass.
+
+    Verdicts are those of the rule robust; --rule names another, such as the one that the task is quoted by.
     """
     from resit.reports.gates import Gate, gate_run
 
@@ -107,6 +109,11 @@ def _leave(checks: Sequence[Check], allow_undecided: bool) -> None:
         raise UsageError(
             "the design cannot see the margin, so the gate was not judged",
             "ask more questions or repeats, or declare a wider margin; resit power says how many",
+        )
+    if any(check.incomplete for check in checks):
+        raise GateFailed(
+            "the gate cannot tell: too much of the run is not measured",
+            "the run's own command asks again what errored or is missing",
         )
     if outcome == "undecided" and not allow_undecided:
         raise GateFailed(

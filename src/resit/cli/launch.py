@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from resit.runs.progress import ConsoleObserver
 from resit.runs.shards import Shard
 from resit.stats import wilson_interval
 from resit.tasks import Selection, select
+from resit.tasks.exams import own_exam
 
 if TYPE_CHECKING:  # nobody waits for it who has no cluster
     from resit.runs.ray_executor import Cluster
@@ -38,6 +39,8 @@ class Launch:
     model_args: str
     tasks: list[str]
     settings: Settings
+    fresh_seed: int | None = None
+    """Of generated questions; None: the tasks' own."""
     include_path: Path | None = None
     concurrency: int | None = None
     output_path: Path | None = None
@@ -66,6 +69,7 @@ def launch(wanted: Launch) -> dict[str, Any]:
         trust_task_code=wanted.trust_task_code,
         trust_model_code=wanted.trust_model_code,
     )
+    chosen = replace(chosen, tasks=tuple(own_exam(chosen.tasks, wanted.fresh_seed)))
     observer = ConsoleObserver(judge({task.name: task.rules for task in chosen.tasks}), wilson_interval)
     args = parse_model_args(wanted.model_args)
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
@@ -74,14 +78,18 @@ def launch(wanted: Launch) -> dict[str, Any]:
         from resit.runs.ray_executor import ray_fleet, recipe_of
 
         model = ray_fleet(model, recipe_of(wanted.model, args, setup), wanted.cluster, setup)
-    job = Job(model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer, wanted.shard)
-    outcome, results = perform(job)
-    show(job.path(), results, wanted.as_json)
+    with model:  # its name may have been asked for over a connection, also where nothing is owed
+        job = Job(
+            model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer, wanted.shard
+        )
+        outcome, results = perform(job)
+        path = job.path()
+    show(path, results, wanted.as_json)
     status, message = exit_status(outcome, wanted.max_error_share)
     if status == INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
     if status:
-        where = job.path() / "generations.jsonl"
+        where = path / "generations.jsonl"
         raise TooManyErrors(message, f"the errors are in {where}; the same command again retries them")
     return results
 

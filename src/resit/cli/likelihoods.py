@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +43,6 @@ def passages_of_file(path: Path) -> list[Passage]:
 
 
 def _passage(where: str, key: str, line: bytes) -> Passage:
-    import json
-
     try:
         entry = json.loads(line)
     except ValueError as error:
@@ -123,7 +122,7 @@ def show(
         name = model.name
     ordered = [lines[key] for key in known]
     if form == "json":
-        typer.echo(jsonl.encode({"model": name, **_sums(ordered), "texts": ordered}).decode())
+        typer.echo(json.dumps({"model": name, **_sums(ordered), "texts": ordered}, ensure_ascii=True))
     elif form == "table":
         _print_table(ordered, known)
     errors = [line["error"] for line in ordered if "error" in line]

@@ -28,6 +28,8 @@ SAMPLES = 2048
 """Samples of a lot: enough to make handing it over cheap, few enough to keep its texts out of the way."""
 WORTH_PROCESSES = 16 * 2**20
 """Bytes of journal from which on a second process saves more than its start costs."""
+MOST_PROCESSES = 61
+"""More than that a process pool cannot wait for on Windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def _processes(folder: RunFolder, rules: Mapping[str, ScoringRules]) -> int:
     path = folder.generations
     large = path.exists() and path.stat().st_size >= WORTH_PROCESSES
     own_code = any(rules_to(own)["needs_code"] for own in rules.values())
-    return (os.cpu_count() or 1) if large and not own_code else 1
+    return min(MOST_PROCESSES, os.cpu_count() or 1) if large and not own_code else 1
 
 
 def _leave_interrupts() -> None:

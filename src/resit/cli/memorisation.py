@@ -30,7 +30,8 @@ def memorisation(
         str, typer.Option("--model-args", "-a", help="The backend's settings: k=v,… or a JSON object.")
     ] = "",
     output_path: Annotated[
-        Path | None, typer.Option("--output-path", "-o", help="The folder; the same again goes on.")
+        Path | None,
+        typer.Option("--output-path", "-o", help="Folder of all results; the same again goes on."),
     ] = None,
     probes: Annotated[
         str, typer.Option(help="Some of gap, templates, completion, likelihood, order; comma-separated.")
@@ -47,7 +48,7 @@ def memorisation(
         str, typer.Option(help="ORIGINALS,VARIANTS tasks of the templates probe, where they are others.")
     ] = "",
     fresh_seed: Annotated[
-        int, typer.Option(help="Of the generated sets: keep it secret, publish their digests.")
+        int, typer.Option(help="Of the generated sets. 0 is everybody's: keep your own secret.")
     ] = 0,
     variants: Annotated[int, typer.Option(min=1, help="Fresh variants of each template.")] = 4,
     reference_model: Annotated[

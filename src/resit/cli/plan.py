@@ -13,6 +13,7 @@ from resit.cli.run import (
     BatchSize,
     Calculator,
     FewshotAsMultiturn,
+    FreshSeed,
     GenKwargs,
     IncludePath,
     Limit,
@@ -50,6 +51,7 @@ def plan(
     system_instruction: SystemInstruction = None,
     calculator: Calculator = False,
     seed: Seed = "1234",
+    fresh_seed: FreshSeed = None,
     include_path: IncludePath = None,
     batch_size: BatchSize = "auto",
     trust_task_code: TrustTaskCode = False,
@@ -80,6 +82,8 @@ def plan(
     from resit.cli.forecasting import Measured, measure, measured_run, show_forecast
     from resit.prompts import chat_options
     from resit.runs.plan import Settings
+    from resit.tasks import load
+    from resit.tasks.exams import own_exam
 
     sampling_seed, fewshot_seed = options.seeds(seed)
     settings = Settings(
@@ -100,7 +104,7 @@ def plan(
     if from_run is not None:
         measured = measured_run(from_run, names, settings, concurrency)
     else:
-        measured = measure(
-            model, model_args, names, settings, concurrency, calibrate, include_path, trust_task_code
-        )
+        found = load(names, include_path=include_path, trust_task_code=trust_task_code) if names else []
+        asked = own_exam(found, fresh_seed) if found else []
+        measured = measure(model, model_args, asked, settings, concurrency, calibrate)
     show_forecast(measured, workers, prices, worker_hour, as_json)

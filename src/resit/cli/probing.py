@@ -13,11 +13,10 @@ from typing import Any
 
 import typer
 
-from resit.assets.splits import GSM_FRESH, GSM_TEMPLATES
+from resit import jsonl
 from resit.cli.launch import Job, exit_status, perform
 from resit.cli.scoring import judge
 from resit.errors import INTERRUPTED, ResitError, TooManyErrors, UsageError
-from resit.jsonl import write_atomic
 from resit.models import LikelihoodModel, Model, Setup, create, parse_model_args
 from resit.probes.order import most_shuffles, shards
 from resit.prompts import chat_options
@@ -29,6 +28,7 @@ from resit.runs.plan import Settings
 from resit.runs.progress import ConsoleObserver
 from resit.stats import wilson_interval
 from resit.tasks import Task, select
+from resit.tasks.exams import reseeded
 
 PROBES = ("gap", "templates", "completion", "likelihood", "order")
 TEMPLATES = ("gsm_template_originals", "gsm_template_variants")
@@ -100,24 +100,19 @@ class Probing:
     def tasks(self, *names: str) -> list[Task]:
         """Tasks by name, the generated sets with the seed that was given."""
         chosen = select(names, include_path=self.include_path)
-        return [self._seeded(task) for task in chosen.tasks]
-
-    def _seeded(self, task: Task) -> Task:
-        options = {GSM_FRESH: {"seed": self.fresh_seed}}
-        options[GSM_TEMPLATES] = {"seed": self.fresh_seed, "variants": self.variants}
-        more = options.get(task.config.dataset_path or "")
-        if more is None:
-            return task
-        kwargs = {**(task.config.dataset_kwargs or {}), **more}
-        return replace(task, config=task.config.model_copy(update={"dataset_kwargs": kwargs}))
+        return reseeded(chosen.tasks, self.fresh_seed, self.variants)
 
 
 def carry_out(wanted: Probing) -> None:
     """Measure what the folder still lacks. Raises ResitError; typer.Exit with 130 after an interrupt."""
-    model = wanted.model(wanted.kind, wanted.model_args)
+    with wanted.model(wanted.kind, wanted.model_args) as model:
+        _probe(wanted, model)
+
+
+def _probe(wanted: Probing, model: Model) -> None:
     asked = _asked(wanted, model)
-    wanted.folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(wanted.folder / report.RECORD, json.dumps(asked.as_json(), indent=2).encode() + b"\n")
+    jsonl.make_folder(wanted.folder)
+    jsonl.write_atomic(wanted.folder / report.RECORD, json.dumps(asked.as_json(), indent=2).encode() + b"\n")
     if "gap" in asked.probes:
         _run(wanted, model, report.ANSWERS, (asked.seen, asked.fresh), wanted.limit)
     if "templates" in asked.probes:

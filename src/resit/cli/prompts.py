@@ -49,6 +49,9 @@ def prompts(
         str | None, typer.Option("--system-instruction", help="Text before everything else.")
     ] = None,
     seed: Annotated[str, typer.Option("--seed", help="For the exemplars; of four, the last.")] = "1234",
+    fresh_seed: Annotated[
+        int | None, typer.Option("--fresh-seed", min=0, help="Of generated questions; without it, 0.")
+    ] = None,
     include_path: Annotated[
         Path | None, typer.Option("--include-path", help="Folder with your own task files.")
     ] = None,
@@ -66,6 +69,7 @@ def prompts(
     from resit.cli import options
     from resit.prompts import chat_options, questions
     from resit.tasks import load
+    from resit.tasks.exams import own_exam
 
     multiturn = options.boolean("--fewshot-as-multiturn", fewshot_as_multiturn)
     settings: dict[str, Any] = {
@@ -76,7 +80,7 @@ def prompts(
         "limit": options.limit(limit) if limit is not None or jsonl or as_json else 1,
     }
     found = load(options.names(task), include_path=include_path, trust_task_code=trust_task_code)
-    asked = (question for each in found for question in questions(each, **settings))
+    asked = (question for each in own_exam(found, fresh_seed) for question in questions(each, **settings))
     with _encoder(model, model_args) as encode:
         lines = (_line(question, encode) for question in asked)
         if as_json:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from resit import jsonl
+from resit.cli.declared import declared_pairs
 from resit.cli.run_sources import FolderSource, scored_source
 from resit.errors import UsageError
 from resit.reports.page.report import gather_all, html_report
@@ -18,7 +19,6 @@ from resit.reports.results import read_results
 from resit.reports.tables import markdown, papers, plain
 from resit.reports.tables.entries import NO_TEXTS, Report, report_of
 from resit.reports.tables.pictures import Kind, pictures
-from resit.tasks.names import pairs
 
 Sources = Sequence[FolderSource]
 STANDARD_OUTPUT = Path("-")
@@ -55,12 +55,12 @@ def _html(sources: Sources, target: Path) -> list[Path]:
         for source in sources
         if source.problems
     ]
-    return _written(target, html_report(sources, _declared_pairs(), notes).encode("utf-8"))
+    return _written(target, html_report(sources, declared_pairs(), notes).encode("utf-8"))
 
 
 def _table(make: Callable[[Report], str | bytes], sources: Sources, target: Path) -> list[Path]:
     runs = labelled(sources, [read_results(source.path) for source in sources])
-    made = make(report_of(runs, _declared_pairs()))
+    made = make(report_of(runs, declared_pairs()))
     return _written(target, made if isinstance(made, bytes) else made.encode("utf-8", "backslashreplace"))
 
 
@@ -69,7 +69,7 @@ def _pictures(kind: Kind, sources: Sources, target: Path) -> list[Path]:
     if target == STANDARD_OUTPUT:
         raise UsageError("a report has several charts, so standard output cannot hold them", "-o FOLDER")
     runs = labelled(sources, [read_results(source.path) for source in sources])
-    whole, specs = summary(runs, gather_all(runs), _declared_pairs(), NO_TEXTS)
+    whole, specs = summary(runs, gather_all(runs), declared_pairs(), NO_TEXTS)
     charts = {entry["id"]: (entry["title"], specs[entry["id"]]) for entry in whole["charts"]}
     named = target.suffix == f".{kind}"
     folder, prefix = (target.parent, f"{target.stem}-") if named else (target, "")
@@ -83,10 +83,6 @@ def _pictures(kind: Kind, sources: Sources, target: Path) -> list[Path]:
 
 def _file_name(chart: str) -> str:
     return re.sub(r"[^\w.=@+-]+", "_", chart)
-
-
-def _declared_pairs() -> list[tuple[str, str]]:
-    return [(pair.seen, pair.fresh) for pair in pairs().values()]
 
 
 def _written(target: Path, content: bytes) -> list[Path]:

@@ -62,7 +62,17 @@ Calculator = Annotated[
 ]
 Seed = Annotated[
     str,
-    typer.Option("--seed", help="For sampling and exemplars; of four, as lm-eval has them, the last."),
+    typer.Option(
+        "--seed", help="For sampling and exemplars; of four, as lm-eval has them, the first and the last."
+    ),
+]
+FreshSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--fresh-seed",
+        min=0,
+        help="Of generated questions: an exam that nobody else has. Without it everybody's, 0.",
+    ),
 ]
 IncludePath = Annotated[Path | None, typer.Option("--include-path", help="Folder with your own task files.")]
 BatchSize = Annotated[
@@ -119,6 +129,7 @@ def run(
     system_instruction: SystemInstruction = None,
     calculator: Calculator = False,
     seed: Seed = "1234",
+    fresh_seed: FreshSeed = None,
     include_path: IncludePath = None,
     batch_size: BatchSize = "auto",
     output_path: OutputPath = None,
@@ -177,6 +188,7 @@ def run(
             model_args=model_args,
             tasks=options.names(tasks),
             settings=settings,
+            fresh_seed=fresh_seed,
             include_path=include_path,
             concurrency=options.concurrency(batch_size),
             output_path=output_path,

@@ -17,7 +17,7 @@ from resit.cli.launch import Job, exit_status, perform
 from resit.cli.options import cluster as cluster_option
 from resit.cli.scoring import console_of_output, judge
 from resit.errors import DONE, INTERRUPTED, UNEXPECTED, ResitError, UsageError
-from resit.models import Encoding, Model, Setup, create, kinds, parse_model_args
+from resit.models import Encoding, InterruptibleModel, Model, Setup, all_kinds, create, parse_model_args
 from resit.prompts import chat_options
 from resit.records import Generation, Prompt, Request
 from resit.reports.study_table import study_notes, study_table
@@ -79,10 +79,10 @@ def run_study(path: Path, output_path: Path | None, as_json: bool) -> None:
 def _check(path: Path, planned: Iterable[Cell]) -> None:
     """Raise UsageError for what the file alone shows to be impossible."""
     for cell in planned:
-        if cell.model.model not in kinds():
+        if cell.model.model not in all_kinds():
             raise UsageError(
                 f"{path}: {cell.model.name}: there is no model kind {cell.model.model!r}",
-                f"the kinds are {', '.join(kinds())}",
+                f"the kinds are {', '.join(all_kinds())}",
             )
         _settings(cell.settings)
         _cluster(cell.settings)
@@ -251,8 +251,8 @@ class DiscreetModel:
         return bool(getattr(self._model, "continues", False))
 
     def identity(self) -> dict[str, Any]:
-        """The model's identity, secrets by their names."""
-        return dict(self._secrets.hidden(self._model.identity()))
+        """The model's identity, secrets by their names and a few digits that tell one value from another."""
+        return dict(self._secrets.marked(self._model.identity()))
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
         """The model's generations; a key that a server repeats in an error or text stays off the file."""
@@ -263,6 +263,11 @@ class DiscreetModel:
                 text=self._secrets.hidden_in_text(generation.text),
                 error=None if error is None else self._secrets.hidden_in_text(error),
             )
+
+    def interrupt(self) -> None:
+        """Tell the model, if it can be told."""
+        if isinstance(self._model, InterruptibleModel):
+            self._model.interrupt()
 
     def encode(self, prompt: Prompt) -> Encoding:
         """As the model encodes it."""

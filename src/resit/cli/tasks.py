@@ -39,7 +39,7 @@ def list_tasks(as_json: AsJson = False) -> None:
     from resit.tasks.names import index, pairs, tags
 
     if as_json:
-        typer.echo(json.dumps(listing(), ensure_ascii=False))
+        typer.echo(json.dumps(listing(), ensure_ascii=True))
         return
     width = max(map(len, [*index(), *tags(), *pairs()]))
     sections: Mapping[str, Mapping[str, str]] = {

@@ -6,23 +6,24 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from resit import jsonl
 from resit.cli import options
 from resit.cli.statistics import print_json, printer
 from resit.errors import UsageError
-from resit.jsonl import write_atomic
-from resit.models import LikelihoodModel, Setup, create, parse_model_args
+from resit.models import LikelihoodModel, Model, Setup, create, parse_model_args
 from resit.records import Passage, Question
 from resit.reports.claims import TaskScores, read_task, tasks_of
 from resit.reports.reranking import Key, Reranking, read_verifier_scores, rerank, scores_file
 from resit.reports.scores import read_scores
 from resit.runs.folder import RunFolder
+from resit.runs.identity import digest
 from resit.runs.journal import AppendFile
 from resit.verifiers.judging import Judge, RewardModel, Verifier
 from resit.verifiers.solutions import Solution, divided
@@ -37,6 +38,8 @@ ASKED = (
 )
 YES, NO = " yes", " no"
 REWARD = "reward:"
+_DIGITS = 8
+"""Of the digest in a judge's name: by that name its scores are kept, and other weights give other ones."""
 
 
 def _say(text: str) -> None:
@@ -73,7 +76,7 @@ def train_verifier(wanted: Training) -> None:
     trained = train(solutions, settings, wanted.folder, _say)
     quality = _quality(wanted, settings, solutions, trained)
     card = {"settings": settings.model_dump(), "losses": trained.losses, "quality": asdict(quality)}
-    write_atomic(wanted.folder / "verifier.json", json.dumps(card, indent=2).encode() + b"\n")
+    jsonl.write_atomic(wanted.folder / "verifier.json", json.dumps(card, indent=2).encode() + b"\n")
     if wanted.as_json:
         print_json({"verifier": str(wanted.folder), "epochs": len(trained.losses), **asdict(quality)})
         return
@@ -105,7 +108,7 @@ def _quality(
 
     test = trained.solutions
     beside: dict[str, Sequence[float]] = {}
-    if len({one.correct for one in test}) < 2:
+    if len({one.correct > 0.5 for one in test}) < 2:
         raise UsageError(f"the {len(test)} held-out solutions are all right or all wrong: no AUC is defined")
     if wanted.baselines:
         beside["length"] = brevity(test, divided(solutions, settings.seed)["train"])
@@ -182,11 +185,11 @@ def apply_verifier(wanted: Applying) -> None:
     if bool(wanted.verifier) == bool(wanted.model):
         raise UsageError("expected --verifier or --model, one of the two")
     tasks = _tasks(wanted.run, wanted.tasks)
-    judge = _judge(wanted)
-    path = scores_file(wanted.run, judge.name)
-    samples = [pair for task in tasks for pair in solutions_of(wanted.run, task, wanted.rule)]
-    samples = _untaught(judge, samples)
-    _score(judge, samples, path)
+    with _judge(wanted) as judge:
+        path = scores_file(wanted.run, judge.name)
+        samples = [pair for task in tasks for pair in solutions_of(wanted.run, task, wanted.rule)]
+        samples = _untaught(judge, samples)
+        _score(judge, samples, path)
     verified = read_verifier_scores(path)
     found = [_reranked(wanted, task, verified, judge) for task in tasks]
     if wanted.as_json:
@@ -201,12 +204,24 @@ def apply_verifier(wanted: Applying) -> None:
             say(line)
 
 
-def _judge(wanted: Applying) -> Judge:
+@contextmanager
+def _judge(wanted: Applying) -> Iterator[Judge]:
     if wanted.model:
-        return Asked(wanted.model, wanted.model_args)
-    if wanted.verifier.startswith(REWARD):
-        return RewardModel(wanted.verifier.removeprefix(REWARD))
-    return Verifier(Path(wanted.verifier))
+        with create(wanted.model, parse_model_args(wanted.model_args), Setup(notify=_say)) as model:
+            yield Asked(wanted.model, model)
+    elif wanted.verifier.startswith(REWARD):
+        yield _reward_model(wanted.verifier.removeprefix(REWARD))
+    else:
+        yield Verifier(Path(wanted.verifier))
+
+
+def _reward_model(named: str) -> RewardModel:
+    from resit.models.hf import source as files
+
+    source = files.find("reward", named)
+    model = [files.weights_digest(source), files.config_digest(source)]
+    whole = digest([*model, files.tokenizer_digest(source, source)])
+    return RewardModel(f"{source.name}-{whole[:_DIGITS]}", source.whole())
 
 
 def _untaught(judge: Judge, samples: list[tuple[Key, Solution]]) -> list[tuple[Key, Solution]]:
@@ -226,7 +241,7 @@ def _untaught(judge: Judge, samples: list[tuple[Key, Solution]]) -> list[tuple[K
 
 def _score(judge: Judge, samples: Sequence[tuple[Key, Solution]], path: Path) -> None:
     """Append the scores that the file lacks."""
-    path.parent.mkdir(exist_ok=True)
+    jsonl.make_folder(path.parent)
     known = read_verifier_scores(path) if path.exists() else {}
     owed = [(key, solution) for key, solution in samples if key not in known]
     scores = judge.scores([solution for _, solution in owed])
@@ -253,14 +268,14 @@ def _reranked(wanted: Applying, task: str, verified: Mapping[Key, float], judge:
 class Asked:
     """A backend that is asked whether a solution is right; its score is the probability of yes against no."""
 
-    def __init__(self, kind: str, args: str) -> None:
-        model = create(kind, parse_model_args(args), Setup(notify=_say))
+    def __init__(self, kind: str, model: Model) -> None:
         if not isinstance(model, LikelihoodModel):
             raise UsageError(
                 f"{kind} gives no log-probabilities, so it cannot be asked for a yes",
                 "hf, vllm, llamacpp and completion servers can",
             )
-        self.name, self._model = f"asked-{model.name}", model
+        self.name = f"asked-{model.name}-{digest(model.identity())[:_DIGITS]}"
+        self._model = model
         self.taught: frozenset[str] = frozenset()
 
     def scores(self, solutions: Sequence[Solution]) -> Iterator[float]:

@@ -36,7 +36,9 @@ def view(
     ] = "127.0.0.1",
     token: Annotated[
         bool,
-        typer.Option("--token", help="Ask for a token on loopback, too: other users of this machine exist."),
+        typer.Option(
+            "--token", help="Ask for a token on loopback too, where other users share this machine."
+        ),
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the address in a browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the address as a JSON object.")] = False,
@@ -48,6 +50,7 @@ def view(
     """
     import json
 
+    from resit.cli.declared import declared_pairs
     from resit.reports.viewer.serving import Place, serve
 
     def tell(address: str) -> None:
@@ -55,7 +58,7 @@ def view(
         if open_browser:
             typer.launch(address)
 
-    serve(folder, Place(host, port, token), recorded_rules, task_pairs(), tell)
+    serve(folder, Place(host, port, token), recorded_rules, declared_pairs(), tell)
 
 
 def recorded_rules(about: Mapping[str, Any]) -> ScoringRules:
@@ -63,10 +66,3 @@ def recorded_rules(about: Mapping[str, Any]) -> ScoringRules:
     from resit.runs.rules import rules_from
 
     return rules_from(about["rules"])
-
-
-def task_pairs() -> list[tuple[str, str]]:
-    """The seen and fresh tasks of the catalogue that are asked alike."""
-    from resit.tasks.names import pairs
-
-    return [(pair.seen, pair.fresh) for pair in pairs().values()]

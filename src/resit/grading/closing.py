@@ -48,6 +48,20 @@ _OFFER = re.compile(
     r"(?:have|need) (?:any|help|more|further|anything|another)))\b"
 )
 """How a chat takes its leave: `Let me know if you need the other 2`."""
+_CHECK_REACH = 600
+_CHECK_WORDS = ("heck", "erify", "onfirm")
+_CHECK = re.compile(
+    r"(?:^|(?<=[.!?\n)]))[ \t*_#>]{0,8}(?:(?:now|finally|we can|let['’]s|let us|i'll|to),?\s+){0,3}"
+    r"(?:double[ -]?)?(?:check|verify|confirm)(?:ing)?\s+(?:(?:the|our|my|this)\s+)?(?:final\s+)?"
+    r"(?:answer|result|solution|calculation|work)s?(?:\s+is\s+(?:correct|right))?[*_]{0,2}:",
+    re.IGNORECASE,
+)
+"""A check of what was answered: `Let's verify the answer:`."""
+_CONCLUSION = re.compile(
+    r"\b(?:(?:so|therefore|thus|hence)\b[^.\n]{0,200}\d|(?:wait|but|however|wrong|incorrect|actually)\b)",
+    re.IGNORECASE,
+)
+_DIGIT = re.compile(r"\d")
 _NOTE = re.compile(
     r"\s{0,8}(?:[*_#>]{0,4}\s?(?:note|notes|n\.b\.|assumptions?|assuming|disclaimer|hint|p\.s\.|check(?=[:*])|verification(?=[:*]))\b|\([^()\n]{0,300}\)\s*$)",
     re.IGNORECASE,
@@ -67,7 +81,16 @@ _DENIAL = re.compile(r"(?:\bnot|n't)\s+$", re.IGNORECASE)
 _PHRASE = re.compile(
     r"\b(?:not|for|in|after|within|over|during|every|per|each|from|than|at|by|with|between|until|before|on|"
     r"(?<!total )(?<!sum )(?<!profit )(?<!average )(?<!cost )(?<!amount )(?<!rate )(?<!price )(?<!score )of)"
-    r"\s+(?:(?:the|all|her|his|their|its|a|an|other|first|last|next|same|these|those|about|only)\s+){0,2}$",
+    r"\s+(?:(?:the|all|her|his|their|its|a|an|other|first|last|next|same|these|those|about|only)\s+){0,2}[*_]{0,2}$",
+    re.IGNORECASE,
+)
+_AFTER_EQUALS = re.compile(r"=\s{0,3}[*_]{0,3}$")
+_CURRENCY = re.compile(r"\s?(?:dollars?|cents?|euros?|pounds?|USD)\b")
+_SALE = re.compile(r"\b(?:sells?|sold|selling|buys?|bought|buying|pays?|paid|purchase[sd]?)\b", re.IGNORECASE)
+_ABLE = re.compile(r"\b(?:can|could|able|enough|needs?|must|should)\b|\bif\b", re.IGNORECASE)
+_EACH = re.compile(
+    r"(?:\s?(?:dollars?|cents?|euros?|pounds?|USD)\b)?\s{0,3}[*_]{0,2}\s{0,3}"
+    r"(?:apiece|[x×]|(?:(?:for )?(?:each|every)|per|an?\b|/)(?!\s{0,3}(?:day|week|month|year|hour)))",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(rf"[.!?]{ABBREVIATION}[\"'*)]*\s+|[。！？।]|;\s+")
@@ -92,7 +115,7 @@ class Closing(NamedTuple):
 
 def last_statement(text: str, start: int, end: int, comma_decimal: bool | None) -> Closing:
     """The number stated by the last sentence that states one; what a chat says in parting is no statement."""
-    end = _before_offer(text, start, end)
+    end = _before_check(text, start, _before_offer(text, start, end))
     if _loops(text, start, end):
         return Closing(None, "repetition")
     if _refuses(text[max(start, end - _REFUSAL_REACH) : end]):
@@ -122,6 +145,22 @@ def _before_offer(text: str, start: int, end: int) -> int:
         if offer.end() > last_line and tail[: offer.start()].strip():
             return begin + offer.start()
     return end
+
+
+def _before_check(text: str, start: int, end: int) -> int:
+    """Where the text ends without a closing check of the answer, unless that concludes anything."""
+    begin = max(start, end - _CHECK_REACH)
+    tail = text[begin:end]
+    if not any(word in tail for word in _CHECK_WORDS):
+        return end
+    check = _CHECK.search(tail)
+    if (
+        check is None
+        or _CONCLUSION.search(tail, check.end())
+        or not _DIGIT.search(text, start, begin + check.start())
+    ):
+        return end
+    return begin + check.start()
 
 
 def _refuses(tail: str) -> bool:
@@ -170,21 +209,59 @@ def _stated(text: str, start: int, stop: int, comma_decimal: bool | None) -> Clo
     return Closing(reading, "") if isinstance(reading, Number) else Closing(None, reading)
 
 
+def beside_the_point(text: str, start: int, stop: int, at: int, numbers: list[Number]) -> bool:
+    """Whether of a line's numbers the one at `at` is in an aside, but another of its sentence in none."""
+    sentences = _sentences_from_end(text, start, stop)
+    begin, end = next((s for s in sentences if s[0] <= at), (start, stop))
+    asides = [a for a in _asides(text, begin, end) if text[a[0] : a[0] + 3].lower() != "to "]
+    outside = [
+        number.start
+        for number in numbers
+        if begin <= number.start < end
+        and (
+            _AFTER_EQUALS.search(text, begin, number.start)
+            or not (_is_in(asides, number.start) or _is_in_phrase(text, begin, number))
+        )
+    ]
+    return bool(outside) and at not in outside
+
+
 def _asserted(text: str, start: int, stop: int, tokens: list[Number | Unreadable]) -> Number | Unreadable:
     equals = text.rfind("=", start, stop)
     after = [token for token in tokens if token.start > equals] if equals >= 0 else []
     if after:
         return after[0]
-    asides = [match.span() for match in _ASIDE.finditer(text, start, stop)]
-    plain = [t for t in tokens if not any(a <= t.start < b for a, b in asides)]
+    asides = _asides(text, start, stop)
+    plain = [t for t in tokens if not _is_in(asides, t.start)]
     stated = [t for t in tokens if not _is_in_phrase(text, start, t)]
     both = [t for t in plain if t in stated]
     return (both or stated or plain or tokens)[-1]
 
 
+def _asides(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    return [match.span() for match in _ASIDE.finditer(text, start, stop)]
+
+
+def _is_in(asides: list[tuple[int, int]], at: int) -> bool:
+    return any(begin <= at < end for begin, end in asides)
+
+
 def _is_in_phrase(text: str, start: int, token: Number | Unreadable) -> bool:
-    clock = isinstance(token, Number) and token.clock
-    return clock or _PHRASE.search(text[max(start, token.start - 40) : token.start]) is not None
+    if isinstance(token, Number) and token.clock:
+        return True
+    phrase = _PHRASE.search(text, max(start, token.start - 40), token.start)
+    return phrase is not None and not (phrase[0][:3].lower() == "for" and _is_price(text, start, token))
+
+
+def _is_price(text: str, start: int, token: Number | Unreadable) -> bool:
+    """Whether the amount after `for` is what was paid: `sells 9 eggs for $18`, not `can buy 9 for $18`."""
+    amount = text[token.start] in "$€£\\" or _CURRENCY.match(text, token.end) is not None
+    return (
+        amount
+        and _SALE.search(text, start, token.start) is not None
+        and _ABLE.search(text, start, token.start) is None
+        and _EACH.match(text, token.end) is None
+    )
 
 
 def _calculation_start(text: str, tokens: list[Number | Unreadable], chosen: Number) -> Number:

@@ -28,6 +28,8 @@ class Window(NamedTuple):
     """The window holds the answer and nothing else (`\\boxed{}`, `<answer>`)."""
     at_once: bool = False
     """The answer must follow directly, not somewhere in the sentence."""
+    sentence: bool = False
+    """Where it does not follow directly, the sentence states it as one without a marker would."""
     language: str | None = None
 
 
@@ -50,6 +52,8 @@ _PHRASES: dict[str, tuple[str, ...]] = {
     "ar": ("الإجابة", "الجواب"),
 }
 """What the answer is called in the languages of MGSM, and a few more."""
+_BEGIN_LONGER = "解回정"
+"""Before `答：` or `답:`: that a longer one of the phrases stands there."""
 
 _ENGLISH_LINK = re.compile(
     r"s?[\"'*_`)\]}]*"
@@ -61,6 +65,13 @@ _ENGLISH_LINK = re.compile(
     re.IGNORECASE,
 )
 _NOT_A_NOUN_AFTER = frozenset(("to", "can", "cannot", "can't", "you", "we", "i", "not", "please"))
+_CHECK_REACH = 40
+_CHECKED = re.compile(
+    r"\b(?:check|verify|confirm|test|validate)(?:ing)?\s+(?:that\s+)?(?:(?:the|our|my|your|this)\s+)?(?:final\s+)?$",
+    re.IGNORECASE,
+)
+"""Before `answer`: that it is looked at once more, not stated."""
+_APPROVED = ("correct", "right")
 _NEGATION = re.compile(r"\b(?:not|incorrect|wrong)\b", re.IGNORECASE)
 _DENIAL = re.compile(r"\s*(?:[^\W\d_]{2,12}ly\s+)?(?:not|incorrect|wrong)\b", re.IGNORECASE)
 """After the verb: `is not 5`, `is definitely not 5`."""
@@ -72,6 +83,15 @@ ABBREVIATION = "".join(
 _SENTENCE_END = re.compile(rf"[.!?]{ABBREVIATION}(?=\s|$|\*\*|[\"')])|[。！？।]|\n|;\s")
 _LINK = re.compile(r"[^\n.。！？।\d:：=]{0,40}[:：=]?")
 _BLANK = re.compile(r"[\s*_`#>$\\\[({]*")
+_LIST = re.compile(
+    r"[\s*_`#>:：]*?\n[\s*_`#>]{0,8}\(?1[.)][*_]{0,2}[^\S\n]+(?=[^\n]{0,300}?\d|[^\W\d_])"
+    r"|[ \t*_]{0,8}\(?1[.)][*_]{0,2}[ \t]+[^\n]{1,400}\n\s{0,8}[*_]{0,2}\(?2[.)]\s"
+)
+"""After a colon: the steps of a solution, numbered."""
+_RESULT = re.compile(r"[\s*_$€£\\({≈]{0,8}(\d[\d,]*(?:\.\d+)?)")
+_NEXT_LINE = re.compile(r"[^\n=]{0,40}\n\s{0,20}(?:[-•*+]\s+)?([\s$€£\\({*]{0,8}\d[^=\n]{0,100})=")
+_DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_BOLD_STEP = re.compile(r"(?m)^\*\*\d{1,2}[.):]\*\*[^\S\n]+\S")
 _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 
 
@@ -124,6 +144,12 @@ def line_end(text: str, start: int, end: int) -> int:
     return at if at >= 0 else min(end, start + _MAX_LINE)
 
 
+def line_around(text: str, at: int) -> tuple[int, int]:
+    """The line that a position is in, within `_MAX_LINE` characters on both sides."""
+    start = text.rfind("\n", max(0, at - _MAX_LINE), at) + 1 or max(0, at - _MAX_LINE)
+    return start, line_end(text, at, len(text))
+
+
 def _hashes(text: str, at: int, start: int, end: int) -> Window | None:
     after = at + 4
     while after < end and text[after] == "#":
@@ -157,7 +183,9 @@ def _answer(text: str, at: int, start: int, end: int) -> Window | None:
     if text[max(start, at - 8) : at].rstrip().rpartition(" ")[2].lower() in _NOT_A_NOUN_AFTER:
         return None
     if text.startswith(" is ", after):  # by far the most frequent form
-        if _DENIAL.match(text, after + 4, end):
+        if _DENIAL.match(text, after + 4, end) or (
+            text.startswith(_APPROVED, after + 4) and _is_checked(text, at, start)
+        ):
             return None
         return _after_link(text, after + 3, end, False, None)
     link = _ENGLISH_LINK.match(text, after, end)
@@ -165,11 +193,17 @@ def _answer(text: str, at: int, start: int, end: int) -> Window | None:
         return None
     if link["close"]:
         return _tag(text, at, after + 1, start, end)
+    if link["colon"] and _is_checked(text, at, start):
+        return None
     if link["clause"] is not None and (
         _NEGATION.search(link["clause"]) or _DENIAL.match(text, link.end(), end)
     ):
         return None
     return _after_link(text, link.end(), end, bool(link["colon"] or link["colon_after"]), None)
+
+
+def _is_checked(text: str, at: int, start: int) -> bool:
+    return _CHECKED.search(text, max(start, at - _CHECK_REACH), at) is not None
 
 
 def _tag(text: str, at: int, after: int, start: int, end: int) -> Window | None:
@@ -187,17 +221,39 @@ def _after_link(text: str, at: int, end: int, colon: bool, language: str | None)
     blank = _BLANK.match(text, at, end)
     begin = blank.end() if blank else at
     stop = sentence_end(text, begin, end)
+    if colon and (_LIST.match(text, at, end) or _goes_on(text, begin, stop, end)):
+        return None
     return Window("answer phrase", at, stop, at_once=colon, language=language) if stop > at else None
+
+
+def _goes_on(text: str, begin: int, stop: int, end: int) -> bool:
+    """Whether what stands after a colon is a calculation whose result the next line calculates with."""
+    equals = text.rfind("=", begin, stop)
+    result = _RESULT.match(text, equals + 1, stop) if equals >= 0 else None
+    if result is None:
+        return False
+    following = _NEXT_LINE.match(text, stop, min(end, stop + _MAX_LINE))
+    return following is not None and result[1] in _DIGITS.findall(following[1])
 
 
 def _phrase(language: str, anchor: str) -> Callable[[str, int, int, int], Window | None]:
     def read(text: str, at: int, start: int, end: int) -> Window | None:
+        if anchor[-1] in ":：":
+            return _conclusion(text, at, at + len(anchor), start, end, language)
         link = _LINK.match(text, at + len(anchor), end)
         after = link.end() if link else at + len(anchor)
         colon = text[after - 1] in ":：="
         return _after_link(text, after if colon else at + len(anchor), end, colon, language)
 
     return read
+
+
+def _conclusion(text: str, at: int, after: int, start: int, end: int, language: str) -> Window | None:
+    """After `答：` and `답:`, but not in the words that end so and are read themselves (`解答：`)."""
+    if at > start and text[at - 1] in _BEGIN_LONGER:
+        return None
+    window = _after_link(text, after, end, True, language)
+    return window._replace(sentence=True) if window else None
 
 
 def _bold(text: str, start: int, end: int) -> list[Window]:
@@ -208,7 +264,13 @@ def _bold(text: str, start: int, end: int) -> list[Window]:
     offset = end - len(tail)
     lines = tail.rstrip().rsplit("\n", 2)
     offset += len(lines[0]) if len(lines) == 3 else 0
-    return [Window("bold", m.start(1), m.end(1), whole=True) for m in _EMPHASIS.finditer(text, offset, end)]
+    return [Window("bold", begin, stop, whole=True) for begin, stop in emphasised(text, offset, end)]
+
+
+def emphasised(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """What stands between two pairs of asterisks, in order; not the number of a step (`**2.** She makes`)."""
+    matches = _EMPHASIS.finditer(text, start, end)
+    return [match.span(1) for match in matches if not _BOLD_STEP.match(text, match.start(), end)]
 
 
 _READERS: dict[str, Callable[[str, int, int, int], Window | None]] = {

@@ -69,7 +69,8 @@ _TAIL = re.compile(
     | [ -](?P<mixed_over>\d{{1,9}}\s?[/⁄]\s?\d{{1,9}})(?![\d/])          # 2 1/2
     | \s?[/⁄∕]\s?(?P<over>\d+)(?![\d/]|[.,]\d)                           # 1/2, no date
     | {_GAP}(?P<magnitude>hundred|thousand|million|billion|trillion)\b
-    | (?P<cjk>{numerals.CJK_MAGNITUDE}+)                                 # 2,300万
+    | (?P<cjk>{numerals.CJK_TAIL})                                       # 2,300万, 1万2000
+    | \s?{numerals.CJK_PARTS}\s?(?P<of_parts>\d{{1,9}})(?!\d)            # 3分の2
     | (?P<suffix>[kKMB])(?!\w)                                           # $2.5k
     | {_GAP}dollars?(?:,?\s{{1,3}}and|,)?\s{{1,3}}(?P<cents>\d{{1,2}})\s{{1,3}}cents?\b
     | :(?P<minutes>[0-5]\d)(?::[0-5]\d)?(?!\d)(?:{_GAP}[ap]\.?\s?m\b\.?)?
@@ -217,8 +218,9 @@ def _extend(value: Exact, tail: re.Match[str], currency: bool) -> Exact | None:
         word = magnitude.lower()
         return simplest(value * (100 if word == "hundred" else MAGNITUDES[word]))
     if characters := groups["cjk"]:
-        factor = numerals.cjk_magnitude(characters)
-        return None if factor is None else simplest(value * factor)
+        return numerals.with_cjk_tail(value, characters)
+    if count := groups["of_parts"]:
+        return simplest(Fraction(int(count)) / value) if value else None
     if suffix := groups["suffix"]:
         factor = {"k": 10**3, "m": 10**6, "b": 10**9}[suffix.lower()]
         return simplest(value * factor) if currency else value
@@ -261,6 +263,8 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
             at, negative = at - 1, True
         else:
             break
+    if at > floor and text[at - 1] in "^{" and _is_exponent(text, at, floor):
+        return None
     if at > floor and negative is None:
         code = _before(text, at, floor, currency)
         if code is None:
@@ -268,6 +272,12 @@ def _left(text: str, start: int, floor: int) -> tuple[int, bool, bool] | None:
         at, named_currency, negative = code
         currency = currency or named_currency
     return at, bool(negative), currency
+
+
+def _is_exponent(text: str, at: int, floor: int) -> bool:
+    """Whether a unit, a name or a bracket is raised to the number: cm^3, m^{-1}."""
+    base = text[max(floor, at - 3) : at].rstrip("{")
+    return base[-1:] == "^" and (base[-2:-1].isalpha() or base[-2:-1] in (")", "}"))
 
 
 def _before(text: str, at: int, floor: int, currency: bool) -> tuple[int, bool, bool] | None:

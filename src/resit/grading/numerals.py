@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from fractions import Fraction
+from math import prod
 from typing import TypeAlias
 
 Exact: TypeAlias = int | Fraction
@@ -24,8 +25,20 @@ _ONE_DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _CJK_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _CJK_UNITS = {"十": 10, "百": 100, "千": 1000}
 _CJK_MYRIADS = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-CJK_NUMERAL = f"[{''.join(_CJK_DIGITS)}{''.join(_CJK_UNITS)}{''.join(_CJK_MYRIADS)}]"
-CJK_MAGNITUDE = f"[{''.join(_CJK_UNITS)}{''.join(_CJK_MYRIADS)}]"
+_CJK_DIGIT = f"[{''.join(_CJK_DIGITS)}]"
+_CJK_MAGNITUDE = f"[{''.join(_CJK_UNITS)}{''.join(_CJK_MYRIADS)}]"
+_CJK_WHOLE = f"[{''.join(_CJK_DIGITS)}{''.join(_CJK_UNITS)}{''.join(_CJK_MYRIADS)}]+"
+CJK_PARTS = "分[之の]"
+"""Between the parts of a whole and how many of them are meant: 三分之二."""
+CJK_NUMERAL = f"(?:百分之)?{_CJK_WHOLE}(?:{CJK_PARTS}{_CJK_WHOLE})?"
+_CJK_NEXT = (
+    r"[零〇]?(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,9})(?!\d)"
+    f"|[零〇]{_CJK_DIGIT}|{_CJK_DIGIT}(?={_CJK_MAGNITUDE})"
+)
+CJK_TAIL = f"{_CJK_MAGNITUDE}+(?:(?:{_CJK_NEXT}){_CJK_MAGNITUDE}*)*"
+"""What may follow the digits of a numeral in two scripts: the 万2000 of 1万2000."""
+_CJK_PART = re.compile(f"(^|{_CJK_NEXT})({_CJK_MAGNITUDE}*)")
+_MAX_MAGNITUDES = 40
 
 VULGAR = {
     char: Fraction(*map(int, unicodedata.normalize("NFKC", char).split("⁄"))) for char in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
@@ -92,8 +105,20 @@ def simplest(value: Exact) -> Exact:
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
-def read_cjk(text: str) -> int | None:
-    """The value of a Chinese or Japanese numeral such as 三百二十; None where it is malformed."""
+def read_cjk(text: str) -> Exact | None:
+    """The value of a Chinese or Japanese numeral such as 三百二十 or 三分之二; None where it is malformed.
+
+    百分之十八 is 18, as 18% is.
+    """
+    parts, _, count = text.removeprefix("百分之").replace("の", "之").rpartition("分之")
+    value = _cjk_whole(count)
+    if value is None or not parts:
+        return value
+    divisor = _cjk_whole(parts)
+    return simplest(Fraction(value, divisor)) if divisor else None
+
+
+def _cjk_whole(text: str) -> int | None:
     if len(text) > MAX_DIGITS:
         return None
     if all(char in _CJK_DIGITS for char in text):
@@ -116,12 +141,33 @@ def read_cjk(text: str) -> int | None:
     return total + section + (digit or 0)
 
 
-def cjk_magnitude(text: str) -> int | None:
-    """The factor that characters such as 百万 after digits stand for."""
-    factor = 1
-    for char in text:
-        factor *= _CJK_UNITS.get(char) or _CJK_MYRIADS[char]
-    return factor if factor < 10**MAX_DIGITS else None
+def with_cjk_tail(value: Exact, tail: str) -> Exact | None:
+    """What digits worth `value` come to with their tail: 2 with 百万, 1 with 万2000.
+
+    None where a part is not smaller than the magnitude before it, and for 3万5: some mean 35000 by it.
+    """
+    total: Exact = 0
+    section: Exact = 0
+    below_myriad = below_unit = 10**MAX_DIGITS
+    for written, magnitudes in _CJK_PART.findall(tail):
+        part = _cjk_part(written) if written else value
+        if len(magnitudes) > _MAX_MAGNITUDES or (len(written) == 1 and not magnitudes and below_unit > 10):
+            return None
+        unit = prod(_CJK_UNITS.get(char, 1) for char in magnitudes)
+        myriad = prod(_CJK_MYRIADS.get(char, 1) for char in magnitudes)
+        if part * unit >= below_unit:
+            return None
+        section, below_unit = section + part * unit, unit
+        if myriad > 1:
+            if section * myriad >= below_myriad:
+                return None
+            total, section, below_myriad, below_unit = total + section * myriad, 0, myriad, myriad
+    return simplest(total + section)
+
+
+def _cjk_part(written: str) -> int:
+    digits = written.lstrip("零〇").replace(",", "") or "0"
+    return _CJK_DIGITS[digits] if digits in _CJK_DIGITS else int(digits)
 
 
 def bounded_power(base: Exact, exponent: int) -> Exact | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from resit.grading.filters import Unscorable
 from resit.grading.reasoning import outside_reasoning
@@ -12,7 +14,9 @@ from resit.grading.values import equal, read_gold, read_value, written
 from resit.records import Verdict
 
 NEEDS_TRUST = "not run: programs of models run with --trust-model-code only"
-_FENCED = re.compile(r"(?ims)^[ \t]*```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:^[ \t]*```|\Z)")
+_FENCE = re.compile(r"(?m)^[ \t]*`{3,}(?P<blank>[ \t]*)\{?(?P<tag>[^\s`{}]*)(?P<rest>[^\n]*)(?:\n|\Z)")
+_PYTHON = ("python", "python3", "py", "py3")
+_SOLUTION = re.compile(r"(?m)^[ \t]*def solution\b")
 _BARE = re.compile(
     r"(?m)^(?:def |import |from \w+ import |print\(|[A-Za-z_]\w*(?: *, *[A-Za-z_]\w*)* *=[^=])"
 )
@@ -44,13 +48,48 @@ def program(text: str, gold: str, policy: Policy, truncated: bool) -> Verdict:
     return Verdict("program", written(answer), float(equal(answer, wanted, policy.tolerance)), span, "run")
 
 
+class _Block(NamedTuple):
+    """A fenced block: its fence, its content and what it says it is."""
+
+    opened: int
+    start: int
+    end: int
+    tag: str
+
+
 def find_program(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Where a response's program stands: its last fenced block, else from the first line of code on."""
-    fenced = [match for match in _FENCED.finditer(text, start, end) if match[1].strip()]
-    if fenced:
-        return fenced[-1].span(1)
-    bare = _BARE.search(text, start, end)
-    return (bare.start(), end) if bare else None
+    """Where a response's program stands: a fenced block of Python, else from the first line of code on.
+
+    Of several blocks it is the last one that defines `solution`, else the last tagged as Python, else the
+    last without a tag that holds code, else the last without one.
+    """
+    blocks = list(_blocks(text, start, end))
+    filled = [block for block in blocks if text[block.start : block.end].strip()]
+    tagged = [block for block in filled if block.tag in _PYTHON]
+    untagged = [block for block in filled if not block.tag]
+    code = [block for block in untagged if _BARE.search(text, block.start, block.end)]
+    solving = [block for block in tagged + code if _SOLUTION.search(text, block.start, block.end)]
+    if programs := solving or tagged or code or untagged:
+        program = max(programs)
+        return program.start, program.end
+    for block in [*blocks, _Block(end, end, end, "")]:
+        bare = _BARE.search(text, start, block.opened)
+        if bare:
+            return bare.start(), block.opened
+        start = block.end
+    return None
+
+
+def _blocks(text: str, start: int, end: int) -> Iterator[_Block]:
+    """The fenced blocks, in order; one that is never closed ends where the next begins, or with the text."""
+    block: _Block | None = None
+    for fence in _FENCE.finditer(text, start, end):
+        if block is not None:
+            yield block._replace(end=fence.start())
+        opens = "`" not in fence["rest"] and (block is None or (fence["tag"] and not fence["blank"]))
+        block = _Block(fence.start(), fence.end(), end, fence["tag"].lower()) if opens else None
+    if block is not None:
+        yield block
 
 
 @lru_cache(maxsize=4096)

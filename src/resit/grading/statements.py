@@ -17,14 +17,18 @@ CALCULATION = "a calculation without result"
 
 _MAX_STEPS = 40
 _OPERATION = re.compile(
-    r"[\s)]{0,4}(?:[^\W\d_]{1,20}\s{1,3})?[)\s]{0,4}"
-    r"(?:[-−–]\s{0,3}(?=[\d.$€£(\\])|(?:[+*×÷·]|\\times|\\cdot|\\div)\s{0,3}(?=[\w.$€£(\\])|/\s{0,3}(?=[\d.$€£(\\])"
-    r"|x\s{0,3}(?=[\d.$€£(\\]))"
+    r"[\s)]{0,4}(?P<unit>(?:[^\W\d_]{1,20}+\s{1,3}){0,3}?)[)\s]{0,4}"
+    r"(?:(?P<sum>(?P<dash>[-−–])\s{0,3}(?=[\d.$€£(\\])|\+\s{0,3}(?=[\w.$€£(\\]))"
+    r"|(?:[*×÷·]|\\times|\\cdot|\\div)\s{0,3}(?=[\w.$€£(\\])|[/x]\s{0,3}(?=[\d.$€£(\\]))"
 )
 _RUN = re.compile(
     r"(?:[\d\s.,()+*/×÷·−–^{}$€£%-]|x(?=[\s\d$(])|\\(?:times|cdot|div|[dt]?frac|left|right|[,!;:$%]))*"
 )
-_EQUALS = re.compile(r"[^\S\n]{0,3}(?:[^\W\d_]{1,20}+[^\S\n]{0,3}){0,3}(?:[=≈]|\\approx)")
+_EQUALS = re.compile(
+    r"[^\S\n]{0,3}(?:of[^\S\n]{1,3}[\\$€£]{0,2}\d[\d.,]{0,20}[^\S\n]{0,3})?"
+    r"(?:[^\W\d_]{1,20}+[^\S\n]{0,3}){0,3}(?:[=≈]|\\approx)"
+)
+"""From a number to an equals sign: `18 eggs =`, `20% of $90 =`."""
 _AFTER_EQUALS = re.compile(r"(?:\\(?:text|mathbf|boxed)\{|[\s$€£\\({*~≈]){0,20}")
 _AND = re.compile(
     r"(?:\s*,\s+(?:(?:and|&)\s+)?|(?:\s+[^\W\d_][\w'’-]{0,20}){0,5}?,?\s+(?:and|&|plus)\s+"
@@ -33,6 +37,7 @@ _AND = re.compile(
     re.IGNORECASE,
 )
 _OR = re.compile(r"\s+(?P<unit>(?:[^\W\d_][\w'’-]{0,20}\s+){0,3}?)or\s+(?=[\d$€£.])")
+_WORD = re.compile(r"\s{0,3}([^\W\d_]{1,20})")
 _HYPHENATED = re.compile(r"[\d.,$€£]+\s?[-–]\s?[\d.,$€£]+\s*")
 _LEFT_OUT = str.maketrans({"$": "", "€": "", "£": "", "x": "*", "·": "*", "–": "-"})
 
@@ -46,7 +51,7 @@ def settle(text: str, number: Number, end: int, comma_decimal: bool | None) -> R
         if operation:
             equals = text.rfind("=", operation.end(), end)
             if equals < 0:
-                return _evaluated(text, number, end)
+                return _without_result(text, number, operation, end, comma_decimal)
             result = _directly_after(text, equals + 1, end, comma_decimal)
             if result is None:
                 return CALCULATION
@@ -66,6 +71,35 @@ def _directly_after(text: str, at: int, end: int, comma_decimal: bool | None) ->
     begin = blank.end() if blank else at
     token = next(find_tokens(text, at, min(end, begin + 60), comma_decimal), None)
     return token if token is not None and token.start <= begin + 1 else None
+
+
+def _without_result(
+    text: str, number: Number, operation: re.Match[str], end: int, comma_decimal: bool | None
+) -> Reading:
+    """What a calculation without a result comes to; between unlike quantities a dash is punctuation."""
+    unit = operation["unit"].strip()
+    if not unit:
+        return _evaluated(text, number, end)
+    other = next(find_tokens(text, operation.end(), end, comma_decimal), None)
+    following = _WORD.match(text, other.end, end) if other else None
+    if following and _singular(following[1]) != _singular(unit.split()[0]):
+        return _single(text, number, end, comma_decimal) if operation["dash"] else CALCULATION
+    return _in_one_unit(text, number, unit, end) if following and operation["sum"] else CALCULATION
+
+
+def _singular(word: str) -> str:
+    return word.lower() if len(word) < 3 else word.lower().removesuffix("s")
+
+
+def _in_one_unit(text: str, number: Number, unit: str, end: int) -> Reading:
+    """The value of a sum whose terms all have one unit: `20 eggs - 2 eggs`."""
+    named = re.compile(rf"{re.escape(_singular(unit))}s?\b", re.IGNORECASE)
+    run = re.compile(rf"(?:[\d\s.,()+−–$€£-]|{named.pattern})*", re.IGNORECASE).match(text, number.start, end)
+    if run is None or text[run.end() : run.end() + 1] in tuple("*×÷/^\\"):
+        return CALCULATION
+    written = run[0].rstrip(" .,(")
+    value = evaluate(named.sub("", written).translate(_LEFT_OUT))
+    return CALCULATION if value is None else Number(value, number.start, number.start + len(written))
 
 
 def _evaluated(text: str, number: Number, end: int) -> Reading:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from resit.grading.expressions import evaluate
-from resit.grading.numbers import Number, find_numbers
+from resit.grading.numbers import Number, find_numbers, find_tokens
 from resit.grading.numerals import CJK_NUMERAL, Exact, read_cjk, write
 from resit.grading.words import read_words
 
@@ -56,7 +56,7 @@ _UNIT = re.compile(
     r"(?:\s++|\\[,;:! ]|\\q?quad\b|~|\*\*|[$€£¥₹/.'’\-²³。．!]|\\\$"
     r"|\^?\{?\\(?:circ|degree)\}?|°"
     r"|\\(?:text|mathrm|mbox|textbf|textit)\{[^{}\d=]{0,60}\}(?:\^\{?[23]\}?)?"
-    r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++)*+"
+    r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++(?:\^(?:[23]|\{[23]\}))?)*+"
 )
 """What may follow a number without changing it: units, currency, dressing; no variables, no list."""
 _BEFORE = re.compile(
@@ -65,6 +65,15 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 """What may precede a number without changing it."""
+_PLAIN = re.compile(
+    r"(?:[\s\d.,:!'’\"%$€£+\-−–*/×÷·()=≈{}]|\\[,;:!$% ]|(?<=[\d\s}])x(?=\s*[\d$(\\])"
+    r"|\\(?:times|cdot|div|approx|[dt]?frac|text|textbf|mathrm|mbox|q?quad|left|right)(?![A-Za-z])"
+    r"|(?!(?:and|or|not|sin|cos|tan|log|sqrt)(?![^\W\d_]))[^\W\d_]{3,}"
+    r"|(?:is|of|he|at|in|to|so|we|it|by|on|an|as|my|a(?=\s[^\W\d_]{2}))(?![^\W\d_]))*+",
+    re.IGNORECASE,
+)
+"""Words and arithmetic: no power, no root, nothing that is a variable."""
+_OPERATOR = re.compile(r"[+*×÷·]|\\(?:times|cdot|div)")
 CLOCK = re.compile(r"(\d{1,2})[:：](\d{2})(?::\d{2})?(?!\d)\s*(?:([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
 _BRACKETS = re.compile(r"(\\?[\[({]|\\left[\[({]|\\lbrace)(.*?)(\\?[\])}]|\\right[\])}]|\\rbrace)", re.DOTALL)
 _MAX_ITEMS = 50
@@ -75,7 +84,7 @@ _ITEM_BREAK = re.compile(
 _PLUS_MINUS = re.compile(r"(?:\\pm|±)\s*")
 _RANGE = re.compile(r"[\d.,]+\s?[-–]\s?[\d.,]+")
 """20-25 is a range as often as a difference, so it is neither."""
-_CJK = re.compile(f"{CJK_NUMERAL}+")
+_CJK = re.compile(CJK_NUMERAL)
 
 
 def read_value(text: str, comma_decimal: bool | None = None) -> Value | None:
@@ -92,6 +101,21 @@ def read_value(text: str, comma_decimal: bool | None = None) -> Value | None:
         or _labelled(text, comma_decimal)
         or _evaluated(text)
     )
+
+
+def read_statement(text: str, comma_decimal: bool | None = None) -> Amount | None:
+    """What an equation or sentence without variables states: `9 \\times 2 = 18`, `Janet makes 18 dollars`."""
+    text = _undress(text)
+    if len(text) > _MAX_LENGTH or not _PLAIN.fullmatch(text):
+        return None
+    calculation, equals, result = text.rpartition("=")
+    if equals:
+        value = None if re.search(r",\s", calculation) else read_value(result, comma_decimal)
+        return value if isinstance(value, Amount) else None
+    tokens = list(find_tokens(text, 0, len(text), comma_decimal))
+    if len(tokens) == 1 and isinstance(tokens[0], Number) and not _OPERATOR.search(text):
+        return Amount(tokens[0].value, tokens[0].percent)
+    return None
 
 
 @lru_cache(maxsize=8192)

@@ -95,8 +95,8 @@ def _whole(tokens: list[str]) -> int | None:
     total = section = 0
     last = 10**18
     tokens = [token for token in tokens if token != "and"]
-    if not tokens:
-        return None
+    if all(token in ("a", "an") for token in tokens):
+        return None  # an article alone is no number
     for token in tokens:
         if token in ("a", "an"):
             section += 1

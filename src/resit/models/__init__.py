@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from resit.errors import UsageError
-from resit.models.protocol import JSON, Encoding, LikelihoodModel, LoadableModel, Model, Notify, Setup
+from resit.models.protocol import (
+    JSON,
+    Encoding,
+    InterruptibleModel,
+    LikelihoodModel,
+    LoadableModel,
+    Model,
+    Notify,
+    Setup,
+)
 
 __all__ = [
     "JSON",
     "Encoding",
+    "InterruptibleModel",
     "LikelihoodModel",
     "LoadableModel",
     "Model",
     "Notify",
     "Setup",
+    "all_kinds",
     "create",
     "kinds",
     "parse_model_args",
@@ -51,7 +62,14 @@ def kinds() -> tuple[str, ...]:
     return tuple(sorted([*_MODULES, *_ALIASES]))
 
 
-def _did_you_mean(name: str, known: list[str]) -> str:
+def all_kinds() -> tuple[str, ...]:
+    """Those of `kinds`, and after them those that other packages add."""
+    from resit import plugins
+
+    return (*kinds(), *plugins.names("resit.backends"))
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name.lower().replace("_", "-"), [k.replace("_", "-") for k in known], n=1)
     meant = next((k for k in known if near and k.replace("_", "-") == near[0]), None)
     return f"; did you mean {meant!r}?" if meant else ""
@@ -117,7 +135,7 @@ def _added(kind: str) -> Any:
 
     module = plugins.find("resit.backends", kind)
     if module is None:
-        known = [*kinds(), *plugins.names("resit.backends")]
+        known = all_kinds()
         raise UsageError(
             f"there is no model kind {kind!r}{_did_you_mean(kind, known)}",
             f"the kinds are {', '.join(known)}",

@@ -163,6 +163,7 @@ class _Continuing:
         self._samples: dict[Key, _Sample] = {}
         self._waiting: deque[Request] = deque()
         self._counts = True
+        self._answers = 0
 
     def run(self, requests: Iterator[Request]) -> Iterator[Generation]:
         """The finished samples, in the order they finish."""
@@ -170,7 +171,10 @@ class _Continuing:
         self._check_continuing(first)
         yield from self._stream(self._fed(chain(first, requests)))
         while self._waiting:
+            before = self._answers
             yield from self._stream(self._rest())
+            if self._answers == before:
+                return  # the model was interrupted
 
     def _fed(self, requests: Iterable[Request]) -> Iterator[Request]:
         """New requests, each after the continuations that have come up meanwhile."""
@@ -188,6 +192,7 @@ class _Continuing:
 
     def _stream(self, requests: Iterator[Request]) -> Iterator[Generation]:
         for generation in self._model.generate(requests):
+            self._answers += 1
             key = (generation.task, generation.doc_hash, generation.repeat)
             sample = self._samples[key]
             if generation.insertions is not None:  # done already: by a worker, or in the run that is replayed
@@ -216,13 +221,13 @@ class _Continuing:
         for request in requests:
             if isinstance(request.question.prompt, str) or getattr(self._model, "calculates", False):
                 return
-            (generation,) = self._model.generate([_counting(request)])
-            if generation.error is None and not generation.text.lstrip().startswith("6"):
-                raise UsageError(
-                    "the calculator needs a chat server that continues a begun answer; this one made of "
-                    f"'1, 2, 3, 4, 5,' {generation.text[:60]!r}",
-                    "use the completions endpoint (openai-completions), or leave out the calculator",
-                )
+            for generation in self._model.generate([_counting(request)]):  # none where it was interrupted
+                if generation.error is None and not generation.text.lstrip().startswith("6"):
+                    raise UsageError(
+                        "the calculator needs a chat server that continues a begun answer; this one made of "
+                        f"'1, 2, 3, 4, 5,' {generation.text[:60]!r}",
+                        "use the completions endpoint (openai-completions), or leave out the calculator",
+                    )
 
 
 def _counting(request: Request) -> Request:

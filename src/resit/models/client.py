@@ -8,12 +8,14 @@ turn at every write to the journal; that cost half of the throughput (docs/desig
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from resit.errors import ResitError
@@ -63,6 +65,10 @@ class Asking(Protocol):
         ...
 
 
+class Interrupted(Exception):
+    """The stream was to end before its jobs had all been done."""
+
+
 class Loop:
     """An event loop (uvloop's where it is installed) that runs while something is waited for."""
 
@@ -83,6 +89,11 @@ class Loop:
         with ThreadPoolExecutor(1, thread_name_prefix="resit-client") as helper:
             future: Future[Result] = helper.submit(self.loop.run_until_complete, work)
             return future.result()
+
+    def soon(self, what: Callable[[], object]) -> None:
+        """Have something done in the loop, which wakes up for it. Safe in a signal's handler."""
+        with contextlib.suppress(RuntimeError):  # closed meanwhile: there is nothing left to do it to
+            self.loop.call_soon_threadsafe(what)
 
     def close(self) -> None:
         """End the loop."""
@@ -106,7 +117,7 @@ class Drain:
         self._outages = Outages(self, replicas, patience, notify)
         replicas.reopen()
         self._todo: deque[Job] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._pausing = False
         self._ready: list[Generation] = []
@@ -116,13 +127,31 @@ class Drain:
         self._refusals: dict[str, int] = {}
         self.last_answer: float | None = None
         self._error: Exception | None = None
+        self._parting: Exception | None = None
+        """What the stream ends with once nothing is in flight; None: it goes on."""
         self.retries = 0
+
+    @property
+    def jobs(self) -> int:
+        """Jobs that were taken over and are not done: in flight, or waiting for whatever reason."""
+        there = sum(len(replica.in_flight) + len(replica.suspects) for replica in self._replicas.all)
+        return len(self._todo) + len(self._timers) + there
+
+    @property
+    def winding_down(self) -> bool:
+        """Whether nothing is sent any more."""
+        return self._parting is not None
 
     async def open(self) -> None:
         """Find out, once, which of several servers are there; they must be one model. Raises UsageError."""
         if self._replicas.told is not None:
             return
-        for replica, failure in await self._replicas.compare():
+        comparing = self._loop.create_task(self._replicas.compare())
+        self._keep(comparing)
+        await asyncio.wait([comparing])
+        if comparing.cancelled():
+            return  # interrupted: nobody is going to be asked
+        for replica, failure in comparing.result():
             self._outages.tell(replica, failure)
             self.start(self._outages.sit_out(replica, failure))
 
@@ -131,7 +160,8 @@ class Drain:
 
         Raises what stopped the stream, once everything that was ready has been taken.
         """
-        self._todo.extend(jobs)
+        if not self.winding_down:
+            self._todo.extend(jobs)
         await asyncio.sleep(0)  # connections that were closed meanwhile are noticed before they are used
         self.pump()
         if wait and not self._full() and self._error is None:
@@ -147,7 +177,8 @@ class Drain:
 
     def again(self, jobs: Iterable[Job]) -> None:
         """Put jobs before those that wait."""
-        self._todo.extendleft(reversed(list(jobs)))
+        if not self.winding_down:
+            self._todo.extendleft(reversed(list(jobs)))
 
     def pump(self) -> None:
         """Send as many jobs as the limiter lets."""
@@ -164,7 +195,9 @@ class Drain:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Let something go on beside the requests until the stream ends."""
-        task = self._loop.create_task(self._guarded(work))
+        self._keep(self._loop.create_task(self._guarded(work)))
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -205,6 +238,7 @@ class Drain:
             self._refusals.clear()
             self._deliver(outcome)
         self.pump()
+        self._part()
 
     def _deliver(self, generations: list[Generation]) -> None:
         if not self._ready:
@@ -222,10 +256,38 @@ class Drain:
         self._error = self._error or error
         self._wake()
 
+    def wind_down(self, parting: Exception) -> None:
+        """Send nothing any more; the stream ends with `parting` once what is in flight has come back.
+
+        What waits, also to be asked again, is dropped without a generation: the next run owes it.
+        """
+        if self.winding_down:
+            return
+        self._parting = parting
+        self._drop_waiting()
+        self._part()
+
+    def _part(self) -> None:
+        if self._parting is not None and not any(replica.in_flight for replica in self._replicas.all):
+            self.stop(self._parting)
+
+    def _drop_waiting(self) -> None:
+        self._todo.clear()
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        for task in self._tasks:
+            task.cancel()
+        for replica in self._replicas.all:
+            replica.suspects.clear()
+
     def _failed(self, job: Job, replica: Replica, failure: Failure) -> None:
         job.failed_at = replica
+        if self.winding_down and failure.kind in RETRIED:
+            replica.limiter.broke()
+            return  # it would be asked again, which the next run does
         if failure.kind is Kind.RATE:
-            replica.limiter.refused(failure.retry_after)
+            self._outages.told_to_wait(replica, failure)
         elif failure.kind in RETRIED:
             self._outages.failed(replica, failure)
         else:
@@ -289,7 +351,8 @@ class Drain:
             self._refusals[words] = self._refusals.get(words, 0) + 1
         self._given_up += 1
         if failure.kind is Kind.ACCESS and not answered:
-            return ResitError(f"the server refuses: {words}", "check base_url, the model's name and the key")
+            remedy = "check base_url, the model's name, the key and its credit"
+            return ResitError(f"the server refuses: {words}", remedy)
         if failure.kind is Kind.REQUEST:
             unanimous = not answered and self._refusals.get(words, 0) >= UNANIMOUS
             return ResitError(f"the server refuses every request: {words}", KEPT) if unanimous else None
@@ -299,10 +362,8 @@ class Drain:
 
     async def cancel(self) -> None:
         """Drop everything in flight."""
-        self._todo.clear()
-        for timer in self._timers:
-            timer.cancel()
         tasks = [*self._tasks, *(task for replica in self._replicas.all for task in replica.in_flight)]
+        self._drop_waiting()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -311,24 +372,22 @@ class Drain:
 
 
 def run_jobs(jobs: Iterator[Job], drain: Drain, loop: Loop, bound: int) -> Iterator[Generation]:
-    """The generations of all jobs as they come; at most `bound` samples are between pulling and yielding.
+    """The generations of all jobs as they come; a job is pulled while fewer than `bound` are not done.
 
-    Raises what stopped the stream, after what was finished has been yielded.
+    Raises what stopped the stream, after what was finished has been yielded; ends early when interrupted.
     """
     waiting, more = 0, True
     try:
         while more or waiting:
-            pulled: list[Job] = []
-            while more and waiting < bound and len(pulled) < CHUNK:
-                job = next(jobs, None)
-                if job is None:
-                    more = False
-                else:
-                    pulled.append(job)
-                    waiting += len(job.requests)
+            room = max(0, min(CHUNK, bound - drain.jobs))
+            pulled = [*islice(jobs, room)] if more else []
+            more = more and len(pulled) == room and not drain.winding_down
+            waiting += sum(len(job.requests) for job in pulled)
             if pulled or waiting:
-                batch = loop.run(drain.take(pulled, wait=not more or waiting >= bound))
+                batch = loop.run(drain.take(pulled, wait=not more or room < CHUNK))
                 waiting -= len(batch)
                 yield from batch
+    except Interrupted:
+        return
     finally:
         loop.run(drain.cancel())

@@ -30,7 +30,7 @@ class Kind(enum.Enum):
     REQUEST = "refused request"
     """This request will never be answered; perhaps none of its kind."""
     ACCESS = "no access"
-    """The key, the address or the model is wrong: no request will be answered."""
+    """The key, the address or the model is wrong, or the credit used up: no request will be answered."""
 
 
 RETRIED = {Kind.RATE, Kind.PASSING, Kind.GARBLED}
@@ -148,7 +148,7 @@ def overflow(body: Any) -> str | None:
     return f"prompt too long: {least}{prompt or '?'} tokens, the context has {context or '?'}"
 
 
-_ACCESS = {301, 302, 303, 307, 308, 401, 403, 404, 405, 407}
+_ACCESS = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 407}
 _PASSING = {408, 409, 425}
 GATEWAY = {502, 503, 504}
 """What a proxy says of a server behind it that is gone; also a server that is still loading."""

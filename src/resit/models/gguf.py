@@ -13,7 +13,7 @@ from typing import Any
 
 from resit import jsonl
 from resit.assets import cache_folder
-from resit.errors import AssetError
+from resit.errors import AssetError, ResitError
 
 _SCALARS = {
     0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"
@@ -140,7 +140,7 @@ def file_sha256(path: Path) -> str:
         return note.read_text(encoding="ascii")
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    with suppress(OSError):  # a cache that cannot be written only costs time
+    with suppress(OSError, ResitError):  # a cache that cannot be written only costs time
         note.parent.mkdir(parents=True, exist_ok=True)
         jsonl.write_atomic(note, digest.encode("ascii"))
     return digest

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import aiohttp
+from multidict import CIMultiDict
 
 from resit.errors import UsageError
 from resit.models.failures import Failure, Kind
+from resit.models.secrecy import without_credentials
 
 MAX_BODY = 64 << 20
 """Bytes; no answer to a question is longer."""
@@ -30,6 +32,7 @@ class Access:
     """How a server is reached. The key is in no representation of it."""
 
     url: str
+    """With its scheme."""
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: float = 600.0
@@ -40,25 +43,17 @@ class Access:
     @property
     def login(self) -> str:
         """`user:password` of the address; a key goes before it."""
-        return unquote(urlsplit(self.url if "://" in self.url else f"//{self.url}").netloc.rpartition("@")[0])
+        return unquote(urlsplit(self.url).netloc.rpartition("@")[0])
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """What no message may repeat: key, header values and what the address has besides host and path."""
-        parts = urlsplit(self.url if "://" in self.url else f"http://{self.url}")
-        login = self.login
-        values = [*self.headers.values(), login, login.partition(":")[2]]
-        values += [base64.b64encode(login.encode()).decode(), *(value for _, value in parse_qsl(parts.query))]
+        login, query = self.login, urlsplit(self.url).query
+        values = [self.key or "", *self.headers.values(), login, login.partition(":")[2]]
+        values += [base64.b64encode(login.encode()).decode(), *(value for _, value in parse_qsl(query))]
         told_from_chance = {value for value in values if len(value) >= TELLING}
         words = {word for value in told_from_chance for word in value.split() if len(word) >= TELLING}
-        return tuple(sorted({*told_from_chance, *words, *filter(None, [self.key])}, key=len, reverse=True))
-
-
-def without_credentials(url: str) -> str:
-    """The URL as it may be written down: no user, password or query."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+        return tuple(sorted({*told_from_chance, *words}, key=len, reverse=True))
 
 
 def find_key(variable: str, host: str) -> str | None:
@@ -97,17 +92,23 @@ def _tls(access: Access) -> ssl.SSLContext | bool:
         raise UsageError(f"ca_cert_path={access.ca_file}: not a certificate file ({error})") from None
 
 
-def open_session(access: Access) -> aiohttp.ClientSession:
-    """A session for many requests at once. Call inside the event loop. Raises UsageError."""
-    headers = {"Content-Type": "application/json", "Accept": "application/json", **access.headers}
+def _headers(access: Access) -> CIMultiDict[str]:
+    """Each header once, however its name is written: what the user says counts over what we would say."""
+    headers = CIMultiDict({"Content-Type": "application/json", "Accept": "application/json"})
+    headers.update(access.headers)
     if access.key:
         headers.setdefault("Authorization", f"Bearer {access.key}")
     elif login := access.login:
         headers.setdefault("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
+    return headers
+
+
+def open_session(access: Access) -> aiohttp.ClientSession:
+    """A session for many requests at once. Call inside the event loop. Raises UsageError."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=_tls(access)),
         timeout=aiohttp.ClientTimeout(total=access.timeout, sock_connect=CONNECT_SECONDS),
-        headers=headers,
+        headers=_headers(access),
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=not is_loopback(access.url),
     )
@@ -123,10 +124,12 @@ async def exchange(
     try:
         async with session.request(method, url, data=body, allow_redirects=False) as response:
             return response.status, response.headers, await _bounded(response)
+    except aiohttp.ConnectionTimeoutError:
+        raise Failure(Kind.PASSING, f"no connection within {CONNECT_SECONDS:g} s", silent=True) from None
     except TimeoutError:
         raise Failure(Kind.PASSING, f"no answer within {session.timeout.total:g} s", silent=True) from None
-    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-        raise Failure(Kind.ACCESS, f"{without_credentials(url)!r} is not an address ({error})") from None
+    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):  # their words repeat the query
+        raise Failure(Kind.ACCESS, f"{without_credentials(url)!r} is not an address of HTTP") from None
     except aiohttp.ClientConnectorCertificateError as error:
         raise Failure(
             Kind.ACCESS,

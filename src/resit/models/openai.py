@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from resit.errors import UsageError
 from resit.models.account import Account, Price, read_price
-from resit.models.client import Drain, Job, Loop, run_jobs
+from resit.models.client import Asking, Drain, Interrupted, Job, Loop, run_jobs
 from resit.models.doctor import Patient
 from resit.models.echo import Echo
 from resit.models.echo import jobs as passage_jobs
@@ -22,6 +22,7 @@ from resit.models.http import Access, find_key
 from resit.models.limiter import HIGHEST
 from resit.models.protocol import JSON, Encoding, Setup
 from resit.models.replicas import Replicas, agree
+from resit.models.secrecy import with_scheme, without_credentials
 from resit.models.server import Server
 from resit.models.tokens import Tokens
 from resit.models.watch import Watch
@@ -105,6 +106,11 @@ class Arguments(BaseModel):
     def _addresses(cls, value: Any) -> Any:
         return value.replace(";", " ").split() if isinstance(value, str) else value
 
+    @field_validator("base_url")
+    @classmethod
+    def _whole(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(with_scheme(address.strip()) for address in value)
+
 
 def arguments(kind: str) -> type[Arguments]:
     """What `model_args` may hold."""
@@ -124,17 +130,34 @@ def build(kind: str, args: Arguments, setup: Setup) -> OpenAIModel:
 
 
 def _access(args: Arguments, url: str) -> Access:
-    try:
-        host = urlsplit(url if "://" in url else f"http://{url}").hostname or ""
-    except ValueError as error:
-        raise UsageError(f"base_url={url} is not an address: {error}") from None
     return Access(
         url=url,
-        key=find_key(args.api_key_env, host),
+        key=find_key(args.api_key_env, _host(url)),
         headers=args.header,
         timeout=args.timeout,
         verify_certificate=args.verify_certificate,
         ca_file=args.ca_cert_path,
+    )
+
+
+def _host(url: str) -> str:
+    """The address's host name. Raises UsageError where it has not the form of one."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise _formless(url) from None
+    # what follows a / in a password would be shown as a path
+    if "@" in parts.path + parts.query + parts.fragment:
+        raise _formless(url)
+    return host or ""
+
+
+def _formless(url: str) -> UsageError:
+    """The error for what is no address; nothing of a login is repeated in it."""
+    return UsageError(
+        f"base_url: {without_credentials(url.rpartition('@')[2])} is not an address",
+        "expected http://HOST:PORT/v1; a login has %2F for /, %3F for ? and %23 for #, a path %40 for @",
     )
 
 
@@ -182,6 +205,8 @@ class OpenAIModel:
         stops = args.max_stops if args.max_stops is not None else OFFICIAL_STOPS if self._official else None
         self._dialect = Dialect(stops, send_seed=args.send_seed, several=None if args.n == "auto" else False)
         self._open_loop: Loop | None = None
+        self._drain: Drain | None = None
+        self._interrupted = False
         self.patience = Patience(args.max_retries + 1, args.retry_seconds)
         self.account = Account()
 
@@ -210,6 +235,7 @@ class OpenAIModel:
 
     def identity(self) -> dict[str, JSON]:
         """The first server's name, the model's name there, and what changes the texts on the way."""
+        sent = {"add_bos_token": self._args.add_bos_token} if self._args.tokens else {}
         return {
             "kind": f"openai-{self._servers[0].endpoint}",
             "server": self._args.server_name or self._servers[0].place,
@@ -217,6 +243,7 @@ class OpenAIModel:
             "tokenizer": self._args.tokenizer if self._args.tokens else None,
             "think_end_token": self._args.think_end_token,
             "reasoning_as_answer": self._args.reasoning_as_answer,
+            **sent,
         }
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Generation]:
@@ -232,14 +259,11 @@ class OpenAIModel:
             send_tokens=self._args.tokens,
         )
         price = self.price()
-        drain = Drain(exchange, self._replicas, self.patience, self._loop().loop, self._notify)
+        drain = self._drain_for(exchange)
         exchange.again = drain.again
         several = SEVERAL if self._dialect.several is not False else 1
-        bound = 2 * (self._fixed or HIGHEST) * several * len(self._servers)
-        if not self._replicas.alone:
-            self._loop().run(drain.open())
         try:
-            yield from run_jobs(_jobs(requests, several), drain, self._loop(), bound)
+            yield from self._answers(_jobs(requests, several), drain)
         finally:
             self.account.retries += drain.retries
             if price:
@@ -255,13 +279,27 @@ class OpenAIModel:
             )
         opening = self._args.opening or (self._tokens.opening() if self._tokens else None)
         echo = Echo(self._wording(), self.account, opening)
-        drain = Drain(echo, self._replicas, self.patience, self._loop().loop, self._notify)
-        bound = 2 * (self._fixed or HIGHEST) * len(self._servers)
-        if not self._replicas.alone:
+        answers = self._answers(passage_jobs(iter(passages)), self._drain_for(echo))
+        yield from cast("Iterator[TokenLikelihoods]", answers)
+
+    def _drain_for(self, asking: Asking) -> Drain:
+        drain = Drain(asking, self._replicas, self.patience, self._loop().loop, self._notify)
+        self._drain = drain
+        if self._interrupted:  # looked at after the handler can have seen the drain
+            drain.wind_down(Interrupted())
+        return drain
+
+    def _answers(self, jobs: Iterator[Job], drain: Drain) -> Iterator[Generation]:
+        if not self._replicas.alone and not drain.winding_down:
             self._loop().run(drain.open())
-        yield from cast(
-            "Iterator[TokenLikelihoods]", run_jobs(passage_jobs(iter(passages)), drain, self._loop(), bound)
-        )
+        bound = 2 * (self._fixed or HIGHEST) * len(self._servers)
+        yield from run_jobs(jobs, drain, self._loop(), bound)
+
+    def interrupt(self) -> None:
+        """Send nothing that has not been sent, and ask nothing again."""
+        self._interrupted, drain, loop = True, self._drain, self._open_loop
+        if drain is not None and loop is not None:
+            loop.soon(lambda: drain.wind_down(Interrupted()))
 
     def encode(self, prompt: Prompt) -> Encoding:
         """What is sent; with token ids where a tokenizer is given or the server tells them."""
@@ -287,6 +325,7 @@ class OpenAIModel:
                 self._open_loop.run(server.close())
             self._open_loop.close()
             self._open_loop = None
+        self._drain, self._interrupted = None, False
 
     def __enter__(self) -> Self:
         return self

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FIRST_CONTACT_SECONDS = 60.0
 """How long servers are waited for of which none has answered anything yet."""
+TOLD_SECONDS = 30.0
+"""A pause that the user is told of."""
 UNANIMOUS = 3
 """Requests refused, and none answered, before what is refused is every request."""
 KEPT = "what is finished is kept: the same command again asks for the rest"
@@ -33,14 +35,40 @@ class Outages:
         if replica.failed(rest) and not self._replicas.alone and not failure.silent:
             self._notify(f"{replica.server.place} fails ({failure}); the other servers are asked instead")
 
+    def told_to_wait(self, replica: Replica, failure: Failure) -> None:
+        """Leave a server alone for as long as it wants.
+
+        One that wants it for longer than a rate limit is waited for is asked no more; without others the
+        stream ends, instead of waiting for a day because a day's share is used up.
+        """
+        before = replica.limiter.pause()
+        replica.limiter.refused(failure.retry_after)
+        pause = replica.limiter.pause()
+        wanted = f"{replica.server.place} wants no requests for {pause:.0f} s ({failure})"
+        if pause and replica.unanswered(self._drain.last_answer) + pause > self._patience.seconds:
+            self._give_up_waiting(replica, wanted)
+        elif pause > before + TOLD_SECONDS:
+            self._notify(wanted)
+
+    def _give_up_waiting(self, replica: Replica, wanted: str) -> None:
+        if not self._others(replica):
+            limit = f"longer than retry_seconds={self._patience.seconds:g} lets it be waited for"
+            self._drain.wind_down(ResitError(f"{wanted}, {limit}", KEPT))
+        elif not replica.excluded:
+            replica.down = replica.excluded = True
+            self._notify(f"{wanted}; the other servers are asked instead")
+
+    def _others(self, replica: Replica) -> bool:
+        """Whether there is another server that may still be asked."""
+        return any(other is not replica and not other.excluded for other in self._replicas.all)
+
     def refused(self, replica: Replica, failure: Failure) -> bool:
         """Whether a refusal is this server's own affair, and the request one for the others.
 
         A server that has refused all it was asked, while there are others, is asked no more: refusing is
         quick, so that it would get most of the requests.
         """
-        others = any(other is not replica and not other.excluded for other in self._replicas.all)
-        if replica.answers or not others or failure.kind is Kind.OVERFLOW:
+        if replica.answers or not self._others(replica) or failure.kind is Kind.OVERFLOW:
             return False
         replica.refusals += 1
         few = replica.refusals < UNANIMOUS or self._drain.last_answer is None

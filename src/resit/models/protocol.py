@@ -105,6 +105,19 @@ class LoadableModel(Protocol):
         ...
 
 
+@runtime_checkable
+class InterruptibleModel(Protocol):
+    """A model that can be told to ask for nothing more: its requests cost money, or may wait for long."""
+
+    def interrupt(self) -> None:
+        """Begin nothing from now on: what is in flight may finish, what waits is left to the next run.
+
+        `generate` then ends without the generations of what was left. `close` takes this back. Called from a
+        signal's handler, so in the middle of anything: it waits for nothing, and takes no lock.
+        """
+        ...
+
+
 def owed(request: Request, seed: int | None = None, **fields: Any) -> Generation:
     """The generation that answers a request, with the given fields; `seed` where another one was sent."""
     document = request.question.document

@@ -42,6 +42,8 @@ class Replica:
     refusals: int = 0
     answers: int = 0
     rests_until: float = 0.0
+    limited_since: float | None = None
+    """When it first refused a request for its rate, with no answer since."""
 
     @property
     def up(self) -> bool:
@@ -56,8 +58,14 @@ class Replica:
     def answered(self, first_try: bool) -> None:
         """An answer came."""
         self.limiter.answered(first_try)
-        self.failures = 0
+        self.failures, self.limited_since = 0, None
         self.answers += 1
+
+    def unanswered(self, last_answer: float | None) -> float:
+        """Seconds since the first refusal for its rate without any server's answer; call at each refusal."""
+        now = time.monotonic()
+        self.limited_since = now if self.limited_since is None else self.limited_since
+        return now - max(self.limited_since, last_answer or 0.0)
 
     def failed(self, rest: float) -> bool:
         """A request failed for the server's sake; whether the server rests from now on."""

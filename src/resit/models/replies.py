@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,8 @@ class Reply:
     """The whole body, for those who probe a server."""
 
 
+_LINE_END = re.compile("\r\n|\n|\r")
+"""What ends a line of an event stream; str.splitlines() also knows characters that JSON texts may hold."""
 _LENGTH = {"length", "max_tokens", "model_length"}
 _BROKEN_OFF = {"abort", "cancelled", "error"}
 
@@ -121,7 +124,7 @@ def _in_order(choices: Sequence[Any]) -> list[Mapping[str, Any]]:
 
 def _events(text: str) -> Iterator[Any]:
     """The JSON objects of an event stream; the last item is None where the stream says that it ends."""
-    for line in text.splitlines():
+    for line in _LINE_END.split(text):
         if line.startswith("data:"):
             data = line[5:].strip()
             if data == "[DONE]":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,15 +11,14 @@ import aiohttp
 
 from resit.errors import ResitError, UsageError
 from resit.models.failures import GATEWAY, Failure, Kind
-from resit.models.http import Access, exchange, open_session, without_credentials
+from resit.models.http import Access, exchange, open_session
 from resit.models.protocol import JSON, Encoding
 from resit.models.replies import Reply, read_reply
+from resit.models.secrecy import without_credentials
 from resit.models.wire import Endpoint, api_root, endpoints
 from resit.records import Prompt
 
 _ELSEWHERE = {404, 405}
-_LOGIN = re.compile(r"(?<=//)[^/@]*@|^[^/@]*@")
-"""User and password in an address: they are sent as a header."""
 ALIVE_SECONDS = 10.0
 """A server that takes no connection for so long is gone."""
 
@@ -56,9 +54,10 @@ class Server:
         self.access = access
         self.endpoint = endpoint
         self.model = model
-        address, mark, query = access.url.partition("?")
-        self._urls = list(endpoints(_LOGIN.sub("", address), endpoint))
-        self._query = mark + query
+        self.place = without_credentials(access.url)
+        """The address as it may be shown, and as it is asked: a login is sent as a header."""
+        self._urls = list(endpoints(self.place, endpoint))
+        self._query = "".join(access.url.partition("?")[1:])
         """What every address ends in, such as Azure's `?api-version=…`."""
         self._session: aiohttp.ClientSession | None = None
 
@@ -66,11 +65,6 @@ class Server:
     def host(self) -> str:
         """The server's host name."""
         return urlsplit(self._urls[0]).hostname or ""
-
-    @property
-    def place(self) -> str:
-        """The address as it may be shown."""
-        return without_credentials(self.access.url)
 
     @property
     def url(self) -> str:

@@ -160,8 +160,6 @@ def endpoints(base_url: str, endpoint: Endpoint) -> tuple[str, ...]:
     without a version may have its root at `/v1` or be it.
     """
     url = base_url.strip().rstrip("/")
-    if "://" not in url:
-        url = f"http://{url}"
     tail = "chat/completions" if endpoint == "chat" else "completions"
     if url.endswith("/chat/completions"):
         return (url.removesuffix("chat/completions") + tail,)

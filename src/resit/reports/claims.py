@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from resit.errors import UsageError
+from resit.grading.symbolic import OVERRUN
 from resit.records import SampleScore, Verdict
 from resit.reports.repeats import RepeatMetric, question_votes, repeat_estimates
 from resit.reports.results import read_results
@@ -55,6 +56,8 @@ class TaskScores:
     """Samples that failed for reasons that are not the model's."""
     truncated: int = 0
     unextracted: int = 0
+    overrun: int = 0
+    """Samples whose answer the rule gave up on: not known to be wrong, so neither measured nor missing."""
     planned: int | None = None
     """Samples that the run owes in all; None when it does not say."""
     model: str | None = None
@@ -63,7 +66,12 @@ class TaskScores:
     @property
     def missing(self) -> int:
         """Samples that were planned and are neither measured nor errored."""
-        return max(0, (self.planned or 0) - self.samples - self.errored)
+        return max(0, (self.planned or 0) - self.samples - self.errored - self.overrun)
+
+    @property
+    def unmeasured(self) -> int:
+        """Samples without a verdict, for whatever reason."""
+        return self.errored + self.overrun + self.missing
 
     @property
     def means(self) -> list[float]:
@@ -91,8 +99,10 @@ def collect(samples: Iterable[SampleScore], task: str, rule: str, name: str = ""
         known.update(dict.fromkeys(sample.verdicts))
         if sample.error is not None:
             count["errored"] += 1
-        elif rule in sample.verdicts:
-            verdict = sample.verdicts[rule]
+        elif (verdict := sample.verdicts.get(rule)) is not None:
+            if verdict.reason == OVERRUN:
+                count["overrun"] += 1
+                continue
             doc_ids[sample.doc_hash] = sample.doc_id
             verdicts.setdefault(sample.doc_hash, []).append((sample.repeat, verdict))
             count["samples"] += 1
@@ -113,6 +123,7 @@ def collect(samples: Iterable[SampleScore], task: str, rule: str, name: str = ""
         errored=count["errored"],
         truncated=count["truncated"],
         unextracted=count["unextracted"],
+        overrun=count["overrun"],
     )
 
 
@@ -174,6 +185,7 @@ class Claim:
     unextracted: int
     truncated: int
     errored: int
+    overrun: int
     missing: int
 
     def as_json(self) -> dict[str, Any]:
@@ -190,9 +202,9 @@ def accuracy(scores: TaskScores, confidence: float = 0.95, method: IntervalMetho
 
 
 def share_of_all(scores: TaskScores) -> float:
-    """Score with every errored or missing sample counted as wrong: the least the run can come to."""
+    """Score with every sample that has no verdict counted as wrong: the least the run can come to."""
     right = math.fsum(score for question in scores.questions.values() for score in question.scores)
-    return right / (scores.samples + scores.errored + scores.missing)
+    return right / (scores.samples + scores.unmeasured)
 
 
 def sampling_claims(
@@ -241,5 +253,6 @@ def _claim(scores: TaskScores, metric: Metric, k: int | None, found: Estimate) -
         unextracted=scores.unextracted,
         truncated=scores.truncated,
         errored=scores.errored,
+        overrun=scores.overrun,
         missing=scores.missing,
     )

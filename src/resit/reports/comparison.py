@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -105,6 +106,7 @@ def _side(scores: TaskScores, score: float) -> dict[str, Any]:
         "unextracted": scores.unextracted,
         "truncated": scores.truncated,
         "errored": scores.errored,
+        "overrun": scores.overrun,
         "missing": scores.missing,
     }
 
@@ -117,7 +119,7 @@ class Method:
     exact: bool = False
     """McNemar's exact test in place of its mid-p."""
     bootstrap: bool = False
-    """A bootstrap interval over questions beside the other."""
+    """A bootstrap interval over questions beside the other, where what it resamples is not all alike."""
     confidence: float = 0.95
     across_protocols: bool = False
     """Compare although the protocols differ, naming how."""
@@ -213,19 +215,23 @@ def _unpaired(first: TaskScores, second: TaskScores, method: Method) -> Comparis
 
 
 def _paired_bootstrap(a: Sequence[float], b: Sequence[float], method: Method) -> Interval | None:
-    if not method.bootstrap or len(a) < 2:
+    if not method.bootstrap:
         return None
     from resit.stats import bootstrap_interval  # here, for it loads numpy
 
-    return bootstrap_interval([x - y for x, y in zip(a, b, strict=True)], method.confidence)
+    with suppress(ValueError):  # a single question, or all of them alike
+        return bootstrap_interval([x - y for x, y in zip(a, b, strict=True)], method.confidence)
+    return None
 
 
 def _unpaired_bootstrap(a: Sequence[float], b: Sequence[float], method: Method) -> Interval | None:
-    if not method.bootstrap or min(len(a), len(b)) < 2:
+    if not method.bootstrap:
         return None
     from resit.stats import bootstrap_difference
 
-    return bootstrap_difference(a, b, method.confidence)
+    with suppress(ValueError):
+        return bootstrap_difference(a, b, method.confidence)
+    return None
 
 
 def _checked(compute: Callable[[], Difference]) -> Difference:

@@ -85,6 +85,8 @@ def _limits(comparison: Comparison) -> Iterator[str]:
                 f"{side.name}: {side.errored} samples errored, {side.missing} are missing; "
                 "neither counts as wrong."
             )
+        if side.overrun:
+            yield f"{side.name}: {side.rule} gave up on {side.overrun} answers; they do not count as wrong."
     if comparison.protocol_differences == (UNKNOWN,):
         yield "The protocol of at least one run is unrecorded: whether both were asked alike is not known."
     elif comparison.protocol_differences:

@@ -79,7 +79,7 @@ def gap_lines(gap: Gap) -> Iterator[str]:
             "resit compare is the test for the same questions."
         )
     if gap.unmeasured:
-        yield f"{gap.unmeasured} samples errored or are missing; they do not count as wrong."
+        yield f"{gap.unmeasured} samples have no verdict; they do not count as wrong."
 
 
 def _equivalence(gap: Gap) -> Iterator[str]:

@@ -41,7 +41,7 @@ class Gap:
     """Of "the gap is smaller than the margin", where a margin was declared."""
     protocol_differences: tuple[str, ...] = ()
     unmeasured: int = 0
-    """Samples of both sides that errored or are missing."""
+    """Samples of both sides without a verdict."""
     shared_questions: int = 0
     """Questions on both sides: a gap should have none, and an unpaired test wastes them."""
     paired_by: str = ""
@@ -153,7 +153,7 @@ def gap_of_scores(
         result=checked(lambda: unpaired_difference(a, b, confidence)),
         equivalence=checked(lambda: unpaired_tost(a, b, margin)) if margin is not None else None,
         protocol_differences=(*_models(seen, fresh), *differing),
-        unmeasured=seen.errored + seen.missing + fresh.errored + fresh.missing,
+        unmeasured=seen.unmeasured + fresh.unmeasured,
         shared_questions=len(seen.questions.keys() & fresh.questions.keys()),
     )
 

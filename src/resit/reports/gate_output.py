@@ -57,7 +57,7 @@ def junit_xml(run: str, checks: Sequence[Check], allow_undecided: bool = False) 
 
 def _tag(check: Check, allow_undecided: bool) -> str:
     if check.outcome == "undecided":
-        return "skipped" if allow_undecided else "failure"
+        return "skipped" if allow_undecided and not check.incomplete else "failure"
     return {"pass": "", "fail": "failure", "refused": "error"}[check.outcome]
 
 

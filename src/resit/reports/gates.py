@@ -47,6 +47,8 @@ class Check:
     high: float
     """One-sided upper limit of `value`."""
     questions: int
+    incomplete: bool = False
+    """A pass was held back because too much is not measured; no option lets that through."""
     minimum_detectable_effect: float | None = None
     questions_needed: int | None = None
     """For the margin, at this discordance; where the design is too small."""
@@ -131,7 +133,8 @@ def margin_check(comparison: Comparison, gate: Gate) -> Check:
     margin, result = gate.margin or 0.0, comparison.result
     outcome, reason = _margin_outcome(result, margin, gate)
     lacking = comparison.only_second / (comparison.only_second + result.n_first)
-    if outcome == "pass" and lacking > gate.max_unmeasured:
+    incomplete = outcome == "pass" and lacking > gate.max_unmeasured
+    if incomplete:
         outcome = "undecided"
         reason = f"{comparison.only_second} of the baseline's questions are not measured in the run"
     return Check(
@@ -144,6 +147,7 @@ def margin_check(comparison: Comparison, gate: Gate) -> Check:
         low=result.ci_low,
         high=result.ci_high,
         questions=result.n_first,
+        incomplete=incomplete,
         minimum_detectable_effect=result.minimum_detectable_effect,
         questions_needed=_needed(comparison, margin, gate.alpha) if outcome == "refused" else None,
     )
@@ -188,10 +192,11 @@ def score_check(scores: TaskScores, gate: Gate) -> Check:
     limits = f"score {percent(found.value)}, one-sided limits {percent(low)} and {percent(high)}"
     endings = {"pass": "not below", "fail": "below", "undecided": "not told apart from"}
     reason = f"{limits}: {endings[outcome]} {percent(bound)}"
-    unmeasured = claim.errored + claim.missing
-    if outcome == "pass" and unmeasured > gate.max_unmeasured * (scores.samples + unmeasured):
+    unmeasured = scores.unmeasured
+    incomplete = outcome == "pass" and unmeasured > gate.max_unmeasured * (scores.samples + unmeasured)
+    if incomplete:
         outcome = "undecided"
-        reason = f"{limits}, but {unmeasured} samples errored or are missing, too many for a pass"
+        reason = f"{limits}, but {unmeasured} samples have no verdict, too many for a pass"
     return Check(
         name=f"score of at least {percent(bound)}",
         task=scores.task,
@@ -202,4 +207,5 @@ def score_check(scores: TaskScores, gate: Gate) -> Check:
         low=low,
         high=high,
         questions=found.questions,
+        incomplete=incomplete,
     )

@@ -24,7 +24,6 @@ from resit.reports.warnings import Setting, WarningTally
 from resit.stats import (
     QuestionVotes,
     bounded_mean_interval,
-    clustered_standard_error,
     standard_error,
     wilson_interval,
 )
@@ -55,21 +54,19 @@ class RuleTally:
             self.votes.append(question_votes(verdicts))
 
     def summary(self) -> dict[str, Any]:
-        """Score with interval: Wilson's for one sample a question, clustered by question for several.
+        """Mean over questions of their mean scores, as `stats.estimate` has it, with error and interval.
 
         Without a measured sample there is no score, rather than one of 0.
         """
-        samples = sum(map(len, self.questions))
-        if not samples:
+        if not self.questions:
             return {"questions": 0, "samples": 0, "unextracted": 0, "overrun": self.overrun}
         means = [math.fsum(scores) / len(scores) for scores in self.questions]
         single = all(len(scores) == 1 for scores in self.questions)
-        score = math.fsum(value for scores in self.questions for value in scores) / samples
         summary: dict[str, Any] = {
-            "score": score,
-            "standard_error": clustered_standard_error(self.questions) if len(means) > 1 else None,
+            "score": math.fsum(means) / len(means),
+            "standard_error": standard_error(means) if len(means) > 1 else None,
             "questions": len(means),
-            "samples": samples,
+            "samples": sum(map(len, self.questions)),
             "unextracted": self.unextracted,
             **({"overrun": self.overrun} if self.overrun else {}),
         }
@@ -116,6 +113,10 @@ class TaskTally:
             self.rules.setdefault(rule, RuleTally()).add(measured, rule)
         for key, value in score.metrics.items():
             self.metrics.setdefault(key, []).append(value)
+
+    def partial(self) -> dict[str, int]:
+        """How many questions stand behind each metric that not all of them have: a vote wants its samples."""
+        return {key: len(values) for key, values in self.metrics.items() if len(values) < self.questions}
 
 
 def build_results(
@@ -219,6 +220,7 @@ def _task_summary(
             "truncated": tally.truncated,
         },
         "rules": {rule: counts.summary() for rule, counts in tally.rules.items()},
+        **({"partial": partial} if (partial := tally.partial()) else {}),
         **({"calculator": counted} if (counted := tally.calculator.summary()) else {}),
         "warnings": suspicions.warnings(_setting(record, name, quoted, planned)),
     }

@@ -46,7 +46,9 @@ def _rows(scores: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[tup
             yield label + star, _cells(rule)
         else:
             error = scores.get(f"{metric}_stderr,{filter_name}")
-            count = _count(summary["questions"]["scored"], summary["samples"]["scored"])
+            questions = summary["questions"]["scored"]
+            partial = summary.get("partial", {}).get(key)
+            count = str(partial) if partial else _count(questions, summary["samples"]["scored"])
             yield label + star, [f"{value:.4f}", _number(error), "", count, ""]
     for name, rule in rules.items():
         if name not in shown and "score" in rule:
@@ -90,5 +92,8 @@ def footnotes(results: Mapping[str, Any]) -> Iterator[str]:
         for rule, counts in summary["rules"].items():
             if counts.get("overrun"):
                 yield f"{name}: {rule} gave up on {counts['overrun']} answers, which its score excludes"
+        for metric, questions in summary.get("partial", {}).items():
+            asked = summary["questions"]["scored"]
+            yield f"{name}: {metric} is over the {questions} of {asked} questions that have samples enough"
         for warning in summary["warnings"]:
             yield f"warning: {name}: {warning['message']}"

@@ -33,9 +33,8 @@ def quality_table(quality: Quality) -> Table:
     table.add_row(Text("says, of so many", style="bold"), "right", "interval")
     for each in quality.calibration:
         said = f"{percent(each.predicted)} of {each.solutions}"
-        table.add_row(
-            Text(said), percent(each.observed), f"{percent(each.ci_low)} to {percent(each.ci_high)}"
-        )
+        limits = [percent(limit) for limit in (each.ci_low, each.ci_high) if limit is not None]
+        table.add_row(Text(said), percent(each.observed), " to ".join(limits))
     return table
 
 

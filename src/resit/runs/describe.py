@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from resit.models.secrecy import secret_names
 from resit.runs.identity import digest, normalised
 from resit.runs.plan import Plan
 from resit.runs.rules import rules_to
 from resit.runs.secrets import without_logins
 from resit.tasks import Group, Task
-
-_SECRET = re.compile(r"(^|_)(key|token|headers?|auth|authorization)$|secret|passw", re.IGNORECASE)
-"""Names of model arguments that hold a secret; `tokenizer` or `api_key_env` do not."""
 
 
 def about_run(
@@ -28,11 +25,6 @@ def about_run(
         "tasks": {task.task.name: about_task(task.task, protocols[task.task.name]) for task in plan.tasks},
         "groups": {group.name: _about_group(group) for group in groups},
     }
-
-
-def secret_names(args: Mapping[str, Any]) -> list[str]:
-    """Those of a model's arguments that hold a secret, by their names."""
-    return sorted(name for name in args if _SECRET.search(name))
 
 
 def _about_group(group: Group) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from resit.errors import UsageError
 from resit.jsonl import cannot_write
-from resit.models import Model
+from resit.models import InterruptibleModel, Model
 from resit.models.calculating import generations
 from resit.records import Generation, Question
 from resit.runs.folder import RunFolder
@@ -109,7 +109,7 @@ def _generate(plan: Plan, model: Model, folder: RunFolder, observer: Observer) -
 
 def _drain(outcome: Outcome, desk: Desk, model: Model, journal: AppendFile, observer: Observer) -> Outcome:
     generated = errored = 0
-    with model, _interruptible(desk, observer):
+    with model, _interruptible(desk, model, observer):
         for generation in generations(model, desk.requests()):
             journal.append(to_line(generation))
             generated += 1
@@ -138,19 +138,22 @@ def _open_files(folder: RunFolder) -> Iterator[tuple[AppendFile, AppendFile]]:
 
 
 @contextlib.contextmanager
-def _interruptible(desk: Desk, observer: Observer) -> Iterator[None]:
+def _interruptible(desk: Desk, model: Model, observer: Observer) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) lets what is in flight finish; the second stops at once.
 
+    A model that may have pulled more requests than are in flight, or waits to ask some again, is told.
     The user is told from a thread: the signal may have come in the middle of an import or of a line that is
     being printed, which its handler, in the same thread, must not begin again.
     """
     words = "finishing what is in flight; press Ctrl-C again to stop at once (nothing is lost)"
+    interrupt = model.interrupt if isinstance(model, InterruptibleModel) else lambda: None
     telling = threading.Thread(target=observer.note, args=(words,), name="resit-interrupt", daemon=True)
 
     def close(number: int, frame: FrameType | None) -> None:
         if desk.closed:
             raise KeyboardInterrupt
         desk.closed = True
+        interrupt()
         telling.start()
 
     try:

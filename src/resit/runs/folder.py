@@ -78,6 +78,18 @@ class RunFolder:
             yield question
 
 
+def put_in_place(draft: Path, target: Path) -> None:
+    """Make a finished draft the run folder at `target`, where nothing is, or an empty folder.
+
+    An empty folder is filled, `run.json` last, and not replaced: it may be somebody's working folder.
+    """
+    if not target.exists():
+        draft.rename(target)
+        return
+    for file in sorted(draft.iterdir(), key=lambda file: file.name == "run.json"):
+        file.rename(target / file.name)
+
+
 def question_to(question: Question) -> dict[str, Any]:
     """The line of `prompts.jsonl` for a question."""
     document, prompt, target = question.document, question.prompt, question.target

@@ -44,7 +44,7 @@ def check_same(folder: str, recorded: Mapping[str, Any], asked: Mapping[str, Any
         )
         raise IdentityMismatch(
             f"{folder} holds another run; what differs:\n  " + "\n  ".join(listed),
-            "run the recorded command to continue it, or give this one another --output-path",
+            "repeat the command that made it to continue it, or give this one another --output-path",
         )
 
 

@@ -141,7 +141,7 @@ class JournalIndex:
         self._size = self.path.stat().st_size
 
     def _note(self, line: dict[str, Any], offset: int) -> None:
-        place = self._errored if line.get("error") else self._offsets
+        place = self._offsets if line.get("error") is None else self._errored
         place.setdefault((line["task"], line["doc_hash"]), {}).setdefault(line["repeat"], offset)
 
     def finished(self, task: str, doc_hash: str) -> frozenset[int]:

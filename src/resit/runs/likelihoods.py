@@ -44,13 +44,13 @@ def measure(
     model without log-probabilities, IdentityMismatch when the folder holds another model's.
     """
     identity = normalised({"format": FORMAT, "model": dict(model.identity())})
-    _check(folder, identity)
-    folder.mkdir(parents=True, exist_ok=True)
-    known = _on_file(folder / FILE)
-    owed = [passage for passage in passages if known.get(passage.key) != (passage.context, passage.text)]
-    reused, errored = len(passages) - len(owed), 0
-    progress(reused, len(passages))
-    with FolderLock(folder):
+    jsonl.make_folder(folder)
+    with FolderLock(folder):  # what is on file may be another process's, until this one is the only one
+        _check(folder, identity)
+        known = _on_file(folder / FILE)
+        owed = [passage for passage in passages if known.get(passage.key) != (passage.context, passage.text)]
+        reused, errored = len(passages) - len(owed), 0
+        progress(reused, len(passages))
         jsonl.write_atomic(folder / RECORD, json.dumps(identity, indent=2).encode() + b"\n")
         with closing(AppendFile(folder / FILE)) as file:
             for done, (passage, found) in enumerate(_measured(model, owed, moments), reused + 1):

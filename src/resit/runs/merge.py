@@ -15,7 +15,7 @@ from resit.differences import differences
 from resit.errors import IdentityMismatch, UsageError
 from resit.prompts import prompt_sha256
 from resit.records import Generation, Question
-from resit.runs.folder import RunFolder, question_to
+from resit.runs.folder import RunFolder, put_in_place, question_to
 from resit.runs.journal import AppendFile, JournalIndex, JournalReader, to_line
 from resit.runs.shards import Shard
 
@@ -61,6 +61,7 @@ def merge(paths: Sequence[Path], target: Path, partial: bool = False) -> Merged:
         raise UsageError("there is nothing to merge", "name the folders of the shards")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} is there already", "name a folder that is not there yet, with -o")
+    target = target.absolute()  # `.` has no name
     with contextlib.ExitStack() as stack:
         parts = sorted((_part(path, stack) for path in paths), key=lambda part: part.shard.index)
         _check_together(parts, partial)
@@ -68,9 +69,7 @@ def merge(paths: Sequence[Path], target: Path, partial: bool = False) -> Merged:
         try:
             room.mkdir(parents=True)
             merged = _write(parts, RunFolder(room), partial)
-            if target.exists():
-                target.rmdir()
-            room.rename(target)
+            put_in_place(room, target)
         except OSError as error:
             raise jsonl.cannot_write(target, error) from error
         finally:

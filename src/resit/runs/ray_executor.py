@@ -19,7 +19,7 @@ from typing import Any
 
 from resit.errors import ResitError, UsageError
 from resit.models import LoadableModel, Model, Setup, create
-from resit.runs.describe import secret_names
+from resit.models.secrecy import secret_names
 from resit.runs.fleet import UNIT, Delivered, Event, Failed, Fleet, Lost, Placed, Started
 from resit.runs.parcels import pack_requests, pack_samples, unpack_requests, unpack_samples
 from resit.runs.secrets import REFERENCE, Secrets

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resit.errors import UsageError
+from resit.models.secrecy import with_scheme, without_credentials
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TELLING = 8
 """Characters from which on a value found in a text is the secret, and no chance (a port is in many texts)."""
+_DIGITS = 8
+"""Of a value's SHA-256: enough to tell it from another one, too few to find a key by."""
+_URL = re.compile(r"(^|_)urls?$")
+"""Names of settings that are addresses, whether or not these have a scheme."""
+_LISTED = re.compile(r"[^\s;]+")
+"""One of the addresses in a text."""
 
 
-_LOGIN = re.compile(r"(?<=://)[^/@\s;]+@|(?<=\S)\?[^\s;]*")
-"""What an address has besides host and path: user and password, and a query, where keys may be."""
-
-
-def without_logins(value: Any) -> Any:
-    """Settings whose addresses show host and path only."""
-    if isinstance(value, str):
-        return _LOGIN.sub("", value) if "://" in value else value
+def without_logins(value: Any, name: str = "") -> Any:
+    """Settings, of that name, whose addresses show host and path only."""
     if isinstance(value, Mapping):
-        return {key: without_logins(item) for key, item in value.items()}
-    return [without_logins(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: without_logins(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(item, name) if isinstance(item, str) else without_logins(item, name) for item in value]
+    if isinstance(value, str) and _URL.search(name):
+        return _LISTED.sub(lambda listed: _shown(listed[0], name), value)
+    return _shown(value, name) if isinstance(value, str) else value
+
+
+def _shown(text: str, name: str) -> str:
+    """One address where the name says so, else a text in which addresses may stand."""
+    if _URL.search(name):
+        return without_credentials(with_scheme(text.strip()))
+    return without_credentials(text) if "://" in text else text
 
 
 class Secrets:
@@ -56,20 +69,41 @@ class Secrets:
 
     def hidden(self, value: Any) -> Any:
         """Settings with every secret replaced by its name, in whatever text it stands."""
-        return self._without(value, 1)
+        return _replaced(value, _longest_first(self._values))
+
+    def marked(self, value: Any) -> Any:
+        """The same for an identity, where another value must be seen to be another one: `${NAME}#digits`."""
+        marks = {secret: f"{name}#{_digits(secret)}" for secret, name in self._values.items()}
+        return _replaced(value, _longest_first(marks))
 
     def hidden_in_text(self, text: str) -> str:
         """What a model or server wrote, without the secrets that are long enough to be told from chance."""
-        return str(self._without(text, _TELLING))
+        telling = {secret: name for secret, name in self._values.items() if len(secret) >= _TELLING}
+        return _in_text(text, _longest_first(telling))
 
-    def _without(self, value: Any, least: int) -> Any:
-        if isinstance(value, str):
-            for secret in sorted(self._values, key=len, reverse=True):
-                if len(secret) >= least:
-                    value = value.replace(secret, self._values[secret])
-            return value
-        if isinstance(value, Mapping):
-            return {key: self._without(item, least) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._without(item, least) for item in value]
-        return value
+
+def _digits(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
+
+def _longest_first(marks: Mapping[str, str]) -> list[tuple[str, str]]:
+    return sorted(marks.items(), key=lambda pair: len(pair[0]), reverse=True)
+
+
+def _replaced(value: Any, marks: Sequence[tuple[str, str]]) -> Any:
+    """The value with the first of each pair replaced by the second, in all of its texts."""
+    if isinstance(value, str):
+        return _in_text(value, marks)
+    if isinstance(value, Mapping):
+        return {key: _replaced(item, marks) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(item, marks) for item in value]
+    return value
+
+
+def _in_text(text: str, marks: Sequence[tuple[str, str]]) -> str:
+    """The text with the pairs replaced one after the other, but never within what was put in."""
+    if not marks:
+        return text
+    (secret, mark), *others = marks
+    return mark.join(_in_text(piece, others) for piece in text.split(secret))

@@ -31,9 +31,11 @@ def bootstrap_interval(
     Questions are drawn with replacement, so a question's repeats stay together when `values` holds its mean;
     for a paired comparison pass the differences. `percentile`: quantiles of the resampled means; `bca`:
     corrected for bias and skew. Efron 1987, JASA 82:171-185; Efron and Tibshirani 1993, An Introduction to
-    the Bootstrap, chapters 13-14. ValueError for fewer than two values.
+    the Bootstrap, chapters 13-14. ValueError for fewer than two values, or where all are equal: resampling
+    them would give a point, which is no interval.
     """
     data = _one_dimensional(values)
+    _check_spread(data)
     means = np.concatenate(list(_resampled_means(data, draws, np.random.default_rng(seed))))
     tails = _bca_tails(data, means, confidence) if method == "bca" else _plain_tails(confidence)
     low, high = np.quantile(means, tails)
@@ -52,13 +54,12 @@ def bootstrap_difference(
 
     Each set is resampled by itself.
     Efron and Tibshirani 1993, An Introduction to the Bootstrap, section 8.3. ValueError for fewer than two
-    values.
+    values in a set, or where the values of each are equal.
     """
     rng = np.random.default_rng(seed)
-    means = [
-        np.concatenate(list(_resampled_means(_one_dimensional(values), draws, rng)))
-        for values in (first, second)
-    ]
+    sets = [_one_dimensional(values) for values in (first, second)]
+    _check_spread(*sets)
+    means = [np.concatenate(list(_resampled_means(data, draws, rng))) for data in sets]
     low, high = np.quantile(means[0] - means[1], _plain_tails(confidence))
     return Interval(float(low), float(high))
 
@@ -83,6 +84,11 @@ def _one_dimensional(values: ArrayLike) -> Floats:
     return data
 
 
+def _check_spread(*sets: Floats) -> None:
+    if all(float(np.ptp(data)) <= 1e-9 for data in sets):
+        raise ValueError("a bootstrap needs values that differ: resampling equal ones gives a point")
+
+
 def _plain_tails(confidence: float) -> tuple[float, float]:
     normal_quantile(confidence)
     return (1 - confidence) / 2, (1 + confidence) / 2
@@ -92,8 +98,6 @@ def _bca_tails(data: Floats, means: Floats, confidence: float) -> tuple[float, f
     """The quantiles to read off, shifted by the draws below the estimate and a sixth of the mean's skew."""
     centred = data - data.mean()
     spread = float(np.sum(centred**2))
-    if spread < 1e-18:
-        return _plain_tails(confidence)
     normal, z = NormalDist(), normal_quantile(confidence)
     tolerance = 1e-12 * max(1.0, float(np.abs(data).max()))
     below = float(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from resit.stats.clusters import standard_error
-from resit.stats.intervals import Interval, student_quantile
+from resit.stats.intervals import Interval, normal_quantile, student_quantile
 from resit.stats.power import effect_factor, fewest_discordant
 from resit.stats.score_tests import (
     check_discordant,
@@ -125,7 +125,8 @@ def paired_difference(
 
     Right-or-wrong values are counted (`paired_counts`). Others, such as shares of right samples, are compared
     by d_i = a_i - b_i: mean, SE = sd(d)/sqrt(n), Student's t on n-1 degrees. Miller 2024, arXiv 2411.00640
-    (paired differences). ValueError for lengths that differ or fewer than two questions.
+    (paired differences). Where all d_i are equal, by the score test of a share of questions of which none was
+    drawn. ValueError for lengths that differ, no question, or a single one whose values are not counted.
     """
     if len(first) != len(second):
         raise ValueError(f"pairing needs as many values on both sides, not {len(first)} and {len(second)}")
@@ -143,23 +144,29 @@ def paired_difference(
 
 
 def _constant_difference(value: float, n: int, confidence: float) -> Difference:
-    """All questions differ alike, so there is no spread: sign-flip test, interval of no discordance."""
-    half = paired_score_interval(0, 0, n, confidence).high
-    p_value = 1.0 if value == 0 else 2.0 ** (1 - min(n, 1000))
-    one_sided = p_value / 2 if value > 0 else 1 - p_value / 2
+    """All n questions differ by v, so there is no spread: test and interval of those that were not drawn.
+
+    A true difference d other than v needs a share e of questions that differ otherwise, and least of them
+    where they differ by -1 (for d < v) or by 1. The score statistic of none drawn of n is z(d) = sqrt(n e /
+    (1 - e)): with r = z^2/n the limits are (v -+ r)/(1 + r), and z(0) = sqrt(n |v|). Tango's interval where v
+    is 0 or 1. Beyond -1..1 the largest difference is taken to be |v|.
+    """
+    most = max(1.0, abs(value))
+    share, odds = value / most, normal_quantile(confidence) ** 2 / n
+    z = math.copysign(math.sqrt(n * abs(share)), value)
     return Difference(
         difference=value,
         standard_error=0.0,
-        ci_low=max(-1.0, value - half),
-        ci_high=min(1.0, value + half),
+        ci_low=most * (share - odds) / (1 + odds),
+        ci_high=most * (share + odds) / (1 + odds),
         confidence=confidence,
-        p_value=p_value,
-        p_greater=0.5 if value == 0 else one_sided,
+        p_value=2 * _NORMAL.cdf(-abs(z)),
+        p_greater=_NORMAL.cdf(-z),
         minimum_detectable_effect=min(1.0, fewest_discordant(1 - confidence) / n),
         n_first=n,
         n_second=n,
-        test="sign flips of questions",
-        method="score interval of no discordance, around the difference",
+        test="score test, all questions differing alike",
+        method="score interval, all questions differing alike",
     )
 
 
@@ -202,7 +209,8 @@ def unpaired_difference(
 
     Right-or-wrong values are counted (`gap_test`); others use SE^2 = SE_1^2 + SE_2^2 and Student's t on
     Welch's degrees of freedom. Miller 2024, arXiv 2411.00640 (unpaired comparison); Welch 1947, Biometrika
-    34:28-35. ValueError for fewer than two questions on a side.
+    34:28-35. ValueError for no question on a side, or a single one where values are not counted, and where
+    those of both sides are constant.
     """
     if _binary(first) and _binary(second):
         return gap_test(sum(first), len(first), sum(second), len(second), confidence)

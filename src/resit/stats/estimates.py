@@ -24,7 +24,8 @@ IntervalMethod: TypeAlias = Literal["auto", "wilson", "clopper-pearson", "jeffre
 class Estimate:
     """A mean score over questions.
 
-    Error and limits are None where the data define none (a single question with repeats).
+    Error and limits are None where the data define none (a single question with repeats, scores outside 0..1
+    that are all alike).
     """
 
     value: float
@@ -45,9 +46,10 @@ def estimate(
 
     `scores` holds one sequence a question, one score a sample. `auto`: Wilson for one right-or-wrong sample a
     question, otherwise `bounded_mean_interval` over question means (equal to the CR1 clustered error when all
-    have as many samples), or Student's t where scores leave 0..1. Questions without a sample are left out.
-    Miller 2024, arXiv 2411.00640. ValueError when no question has a sample, or the method does not fit the
-    scores.
+    have as many samples), or Student's t where scores leave 0..1. `bootstrap` resamples questions; where all
+    have one mean their spread says nothing, and the interval is that of `auto`. Questions without a sample
+    are left out. Miller 2024, arXiv 2411.00640. ValueError when no question has a sample, or the method does
+    not fit the scores.
     """
     groups = [question for question in scores if question]
     if not groups:
@@ -70,7 +72,9 @@ def estimate(
 def _interval(
     means: Sequence[float], single: bool, confidence: float, method: IntervalMethod
 ) -> tuple[Interval | None, str]:
-    chosen = method if method != "auto" else "wilson" if single else "clustered"
+    fitting: IntervalMethod = "wilson" if single else "clustered"
+    spread = len(means) > 1 and standard_error(means) > 1e-9
+    chosen = fitting if method == "auto" or (method == "bootstrap" and not spread) else method
     if chosen in ("wilson", "clopper-pearson", "jeffreys"):
         if not single:
             raise ValueError(
@@ -85,6 +89,8 @@ def _interval(
         return bootstrap_interval(means, confidence), "BCa bootstrap over questions"
     if all(0 <= mean <= 1 for mean in means):
         return bounded_mean_interval(means, confidence), "Wilson at effective size, over questions"
+    if not spread:
+        return None, "none: questions that all score alike have no spread"
     half = student_quantile(confidence, len(means) - 1) * standard_error(means)
     centre = math.fsum(means) / len(means)
     return Interval(centre - half, centre + half), "Student's t over questions"

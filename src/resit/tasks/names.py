@@ -35,6 +35,10 @@ class Pair:
     """The task whose questions a model may have memorised."""
     fresh: str
     about: str
+    rule: str = "robust"
+    """The grading rule by which its gap is read."""
+    by: str = ""
+    """The documents' field by which its questions are paired; empty: they are not."""
 
 
 @cache

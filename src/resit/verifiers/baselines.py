@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from resit.jsonl import write_atomic
-from resit.stats import separation
 from resit.verifiers.backbone import load_backbone
+from resit.verifiers.quality import auc
 from resit.verifiers.settings import Settings
 from resit.verifiers.solutions import Solution
 
@@ -17,10 +19,14 @@ EVERY = 64
 
 
 def brevity(solutions: Sequence[Solution], training: Sequence[Solution]) -> list[float]:
-    """Characters of each solution, negative where short ones are right more often in the training part."""
-    right = [float(len(one.text)) for one in training if one.correct == 1]
-    wrong = [float(len(one.text)) for one in training if one.correct != 1]
-    sign = 1 if separation(right, wrong).auc > 0.5 else -1
+    """Characters of each solution, negative where short ones are right more often in the training part.
+
+    Negative, too, where that part has no right or no wrong solution to tell.
+    """
+    lengths = np.array([float(len(one.text)) for one in training])
+    right = np.array([one.correct > 0.5 for one in training], dtype=bool)
+    told = 0 < right.sum() < len(right)
+    sign = 1 if told and auc(lengths[right], lengths[~right]) > 0.5 else -1
     return [sign * float(len(one.text)) for one in solutions]
 
 

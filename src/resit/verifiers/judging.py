@@ -51,9 +51,12 @@ class Verifier:
 
 
 class RewardModel:
-    """A sequence-classification model with one output: its logistic reward."""
+    """A sequence-classification model with one output: its logistic reward.
 
-    def __init__(self, name: str) -> None:
+    Its scores are kept under its name, so that must be another one where its weights are.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
         try:
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -62,10 +65,11 @@ class RewardModel:
                 f"a reward model needs torch and transformers ({error})", "pip install 'resit[hf]'"
             ) from None
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(name)
-            self._model = AutoModelForSequenceClassification.from_pretrained(name, dtype=torch.float32).eval()
+            self._tokenizer = AutoTokenizer.from_pretrained(folder)
+            model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
+            self._model = model.eval()
         except (OSError, ValueError) as error:
-            raise AssetError(f"no reward model can be loaded from {name}: {error}") from error
+            raise AssetError(f"no reward model can be loaded from {folder}: {error}") from error
         labels = self._model.config.num_labels
         if labels not in (1, 2):
             raise UsageError(f"{name} has {labels} outputs; a reward model has one, or two: wrong and right")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from resit.stats import Interval, separation, wilson_interval
+from resit.stats import estimate
 
 DRAWS = 2000
 BINS = 10
@@ -40,13 +39,17 @@ class Advantage:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """Solutions of like probability: the mean that was predicted, and the share that is right."""
+    """Solutions of like probability: the mean that was predicted, and the share that is right.
+
+    Both are means over questions of their means in the bin. Limits are None where all are of one question.
+    """
 
     predicted: float
     observed: float
-    ci_low: float
-    ci_high: float
+    ci_low: float | None
+    ci_high: float | None
     solutions: int
+    questions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,8 @@ def judge(
 
     AUC is the Mann-Whitney probability; its interval, and that of its lead over each baseline, are percentile
     bootstraps over questions, since a question's solutions are alike (Efron and Tibshirani 1993). Calibration
-    in ten bins of as many solutions, each with Wilson's interval. ValueError unless right and wrong solutions
-    are there.
+    in ten bins of as many solutions, each with the interval of `stats.estimate`, over questions. ValueError
+    unless right and wrong solutions are there.
     """
     right = np.asarray(labels, dtype=np.float64) > 0.5
     numbers = {"verifier": np.asarray(logits, dtype=np.float64)}
@@ -102,13 +105,23 @@ def judge(
         advantages=ahead,
         brier=float(((predicted - right) ** 2).mean()),
         brier_of_share=share * (1 - share),
-        calibration=_calibration(predicted, right, confidence),
+        calibration=_calibration(predicted, right, questions, confidence),
     )
 
 
 def auc(above: Floats, below: Floats) -> float:
-    """Probability that a value of the first group exceeds one of the second, ties counting half."""
-    return separation(above, below).auc if min(len(above), len(below)) > 1 else math.nan
+    """Probability that a value of the first group exceeds one of the second, ties counting half.
+
+    One value a group is enough, since no error is asked for. ValueError for an empty group, or a value that
+    is not finite.
+    """
+    if not len(above) or not len(below):
+        raise ValueError("an AUC needs a value in each group")
+    if not (np.isfinite(above).all() and np.isfinite(below).all()):
+        raise ValueError("an AUC needs finite values")
+    ordered = np.sort(below)
+    under = np.searchsorted(ordered, above, "left") + np.searchsorted(ordered, above, "right")
+    return float(under.mean() / (2 * len(ordered)))
 
 
 def _resampled(
@@ -128,22 +141,27 @@ def _resampled(
         ok = right[chosen]
         if 0 < ok.sum() < len(ok):
             for name, values in numbers.items():
-                found[name].append(_rank_auc(values[chosen], ok))
+                found[name].append(auc(values[chosen][ok], values[chosen][~ok]))
     return {name: np.array(values) for name, values in found.items()}
 
 
-def _rank_auc(values: Floats, right: NDArray[np.bool_]) -> float:
-    ordered = np.sort(values[~right])
-    above = values[right]
-    under = np.searchsorted(ordered, above, "left") + np.searchsorted(ordered, above, "right")
-    return float(under.mean() / (2 * len(ordered)))
-
-
-def _calibration(predicted: Floats, right: NDArray[np.bool_], confidence: float) -> list[CalibrationBin]:
+def _calibration(
+    predicted: Floats, right: NDArray[np.bool_], questions: Sequence[Hashable], confidence: float
+) -> list[CalibrationBin]:
     bins = []
     for chosen in np.array_split(np.argsort(predicted, kind="stable"), min(BINS, len(predicted))):
-        count = int(right[chosen].sum())
-        limits: Interval = wilson_interval(count, len(chosen), confidence)
-        share = count / len(chosen)
-        bins.append(CalibrationBin(float(predicted[chosen].mean()), share, *limits, len(chosen)))
+        groups: dict[Hashable, list[int]] = defaultdict(list)
+        for index in chosen.tolist():
+            groups[questions[index]].append(index)
+        observed = estimate([right[group].astype(float).tolist() for group in groups.values()], confidence)
+        bins.append(
+            CalibrationBin(
+                predicted=float(np.mean([predicted[group].mean() for group in groups.values()])),
+                observed=observed.value,
+                ci_low=observed.ci_low,
+                ci_high=observed.ci_high,
+                solutions=len(chosen),
+                questions=len(groups),
+            )
+        )
     return bins

@@ -17,6 +17,7 @@ from resit.records import (
     Document,
     FilterChain,
     FilterStep,
+    Generation,
     Message,
     Question,
     SampleScore,
@@ -26,11 +27,14 @@ from resit.records import (
 from resit.reports.page.choosing import rank, representatives
 from resit.reports.page.data import Row, Side
 from resit.reports.page.details import votes
+from resit.reports.page.drawing import length_charts
 from resit.reports.page.figures import claim, flat
+from resit.reports.page.gathering import gather
 from resit.reports.page.html import SCRIPTS, SOURCE, embedded, script, static
 from resit.reports.page.packing import ascii_json
 from resit.reports.page.prompts import prompt_text, shared_beginning
 from resit.reports.page.rows import TaskRows, side_of
+from resit.reports.page.source import Answered
 
 
 def asked(prompt: str | tuple[Message, ...], i: int = 0, text: str = "How many?") -> Question:
@@ -219,6 +223,17 @@ def test_the_modules_share_no_name_and_no_import_is_left() -> None:
 def test_texts_are_never_set_as_html(name: str) -> None:
     code = static(name)
     assert not [word for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(") if word in code]
+
+
+def test_the_samples_of_a_question_stay_together_in_the_chart_of_lengths() -> None:
+    found = gather("t", [None], ["robust"], "robust")
+    for i in range(2):
+        made = [Generation("t", i, f"h{i}", repeat, 7, text="x" * (repeat + 1)) for repeat in range(3)]
+        found.add(0, Answered(asked("?", i), made, [judged(repeat, "4", repeat % 2) for repeat in range(3)]))
+    assert found.lengths == [[(n, float(n == 2), key) for key in ("h0", "h1") for n in (1, 2, 3)]]
+    (chart,) = length_charts("t", ["a"], found)
+    assert chart.entry["columns"] == ["Run", "Characters", "Samples", "Questions", "Right"]
+    assert chart.entry["table"][1] == ["a", "2 to 2", "2", "2", "100.0 %"]
 
 
 def test_the_page_is_whole_without_its_scripts(report_of: Callable[..., Path], first_run: Path) -> None:

@@ -201,6 +201,19 @@ def test_the_model_index_is_what_the_hub_reads(run: Path) -> None:
     assert [r.metric_value for r in again.data.eval_results] == [r.metric_value for r in found]
 
 
+def test_the_model_index_names_each_metric(run: Path) -> None:
+    results = read_results(run)
+    results["results"]["sums"] |= {"rougeL,strict-match": 0.5, "rougeL_stderr,strict-match": 0.1}
+    (run / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    (model,) = yaml.safe_load(written(run, "model-index"))["model-index"]
+    metrics = model["results"][0]["metrics"]
+    assert {(metric["type"], metric["name"]) for metric in metrics} == {
+        ("exact_match", "strict-match"),
+        ("rougeL", "strict-match rougeL"),
+        ("exact_match", "robust"),
+    }
+
+
 def test_the_model_index_has_one_model_for_its_tasks(scored: Callable[..., Path]) -> None:
     runs = [scored("one", model="m"), scored("two", task="more", model="m"), scored("three", model="n")]
     index = yaml.safe_load(written(runs[0], "model-index", *runs[1:]))["model-index"]

@@ -19,6 +19,7 @@ from resit import jsonl
 from resit.cli.scoring import score_folder
 from resit.cli.view import recorded_rules
 from resit.records import Document, Generation, Question
+from resit.reports.page.summary import Pair
 from resit.reports.viewer.access import Access
 from resit.reports.viewer.viewer import Viewer
 from resit.reports.viewer.workshop import Workshop
@@ -163,7 +164,7 @@ def client_of(tmp_path: Path, workshop: Workshop) -> Iterator[Callable[..., Any]
     opened = []
 
     def client(root: Path | None = None, access: Access | None = None) -> Any:
-        viewer = light(Viewer(root or tmp_path / "runs", recorded_rules, [("fruit", "veg")]), workshop)
+        viewer = light(Viewer(root or tmp_path / "runs", recorded_rules, [Pair("fruit", "veg")]), workshop)
         made = testclient.TestClient(make_app(viewer, access or Access()), base_url="http://localhost")
         made.__enter__()
         opened.append(made)
@@ -242,7 +243,7 @@ def served_here(library: Any, workshop: Workshop) -> Iterator[Callable[..., str]
     running = []
 
     def serve(root: Path) -> str:
-        viewer = light(Viewer(root, recorded_rules, [("fruit", "veg")]), workshop)
+        viewer = light(Viewer(root, recorded_rules, [Pair("fruit", "veg")]), workshop)
         viewer.library = library
         listening = socket.create_server(("127.0.0.1", 0))
         app = make_app(viewer, Access(), lambda: server.should_exit)

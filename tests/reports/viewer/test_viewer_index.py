@@ -20,6 +20,7 @@ from resit.records import SampleScore, Verdict
 from resit.reports.page.rows import side_of
 from resit.reports.scores import score_line
 from resit.reports.viewer import tail
+from resit.reports.viewer.counting import gathered
 from resit.reports.viewer.files import RunFiles
 from resit.reports.viewer.index import RunIndex, Snapshot
 from resit.reports.viewer.sides import Sides
@@ -318,3 +319,12 @@ def test_counts_are_those_of_a_report(
         assert [rule.votes[q] for rule in rules] == expected["votes"]
         assert round(float(sides.length[q])) == expected["length"]
     assert np.all(sides.measured <= sides.samples)
+    measured = [
+        (len(one.text), score.verdicts["a"].correct, one.doc_id)
+        for one, score in zip(made, scores, strict=True)
+        if one.error is None
+    ]
+    drawn = gathered("fruit", [sides], ("a", "b"), "a").lengths[0]
+    assert Counter((n, score, sides.snapshot.doc_ids[question]) for n, score, question in drawn) == Counter(
+        measured
+    )

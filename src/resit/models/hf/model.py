@@ -76,7 +76,7 @@ class HfModel:
             "dtype": self._dtype,
             "quantisation": "4bit" if args.load_in_4bit else "8bit" if args.load_in_8bit else None,
             "peft_sha256": files.files_digest(files.adapter_files(self._adapter)) if self._adapter else None,
-            "tokenizer_sha256": files.tokenizer_digest(self._tokens.source),
+            "tokenizer_sha256": files.tokenizer_digest(self._tokens.source, source),
             "chat_template_sha256": file_sha256(args.chat_template) if args.chat_template else None,
             "chat_template_args": dict(self._tokens.template_args),
             "add_bos_token": args.add_bos_token,

@@ -298,10 +298,11 @@ def config_digest(source: Source) -> str | None:
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
-def tokenizer_digest(source: Source) -> str | None:
-    """SHA-256 over the tokenizer's files and its chat template; None for a GGUF file, which holds them."""
+def tokenizer_digest(source: Source, model: Source) -> str | None:
+    """SHA-256 over the tokenizer's files and its chat template; None where they are in the weights' file."""
     if source.gguf:
-        return None
+        digest = weights_digest(source)
+        return None if digest == weights_digest(model) else digest
     folder = source.small()
     files = [path for path in folder.iterdir() if path.is_file() and _TOKENIZER.fullmatch(path.name)]
     if not files:

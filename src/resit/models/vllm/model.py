@@ -12,6 +12,7 @@ from resit.models.hf import source as files
 from resit.models.hf.source import Source
 from resit.models.hf.tokens import Tokens
 from resit.models.protocol import JSON, Encoding, Setup, failed, owed
+from resit.models.secrecy import secret_names
 from resit.models.stops import cut, divide_reasoning
 from resit.models.vllm.engine import Done, Engine, Job
 from resit.records import Generation, Passage, Prompt, Request, Sampling, TokenLikelihoods
@@ -60,7 +61,8 @@ class VllmModel:
     def identity(self) -> dict[str, JSON]:
         """Weights, configuration, tokenizer, template, number formats, adapter, and what splits the text."""
         args, source = self._args, self._source
-        own = {name: str(value) for name, value in self._extras.items() if name not in SCHEDULING}
+        left_out = SCHEDULING.union(secret_names(self._extras))  # a key opens a model, and decides no text
+        own = {name: str(value) for name, value in self._extras.items() if name not in left_out}
         return {
             "kind": "vllm",
             "weights_sha256": files.weights_digest(source),
@@ -69,7 +71,7 @@ class VllmModel:
             "dtype": args.dtype,
             "quantization": args.quantization,
             "lora_sha256": files.files_digest(files.adapter_files(self._adapter)) if self._adapter else None,
-            "tokenizer_sha256": files.tokenizer_digest(self._tokens.source),
+            "tokenizer_sha256": files.tokenizer_digest(self._tokens.source, source),
             "chat_template_sha256": file_sha256(args.chat_template) if args.chat_template else None,
             "chat_template_args": dict(self._tokens.template_args),
             "add_bos_token": args.add_bos_token,

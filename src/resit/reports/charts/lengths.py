@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 from resit.reports.charts.style import RUNS, Spec, chart, percent_axis
-from resit.stats import wilson_interval
+from resit.stats import estimate
+
+Measured: TypeAlias = tuple[int, float, Hashable]
+"""Characters of a response, its score, and its question."""
 
 BINS = 10
 """Tenths of the samples, so that every point rests on as many."""
 
 
-def length_bins(samples: Iterable[tuple[int, float]], bins: int = BINS) -> list[dict[str, Any]]:
-    """(length, score) of samples in bins of equal number: `from`, `to`, `samples`, `score`, `low`, `high`.
+def length_bins(samples: Iterable[Measured], bins: int = BINS) -> list[dict[str, Any]]:
+    """Samples in bins of equal number: `from`, `to`, `samples`, `questions`, `score`, `low`, `high`.
 
-    Samples of one length stay in one bin, so there may be fewer bins. Empty for fewer than two lengths.
+    Score and limits are those of `stats.estimate`: the mean over the bin's questions of the mean of their
+    samples in it, and the limits None where all are of one question. Samples of one length stay in one bin,
+    so there may be fewer bins. Empty for fewer than two lengths.
     """
-    ordered = sorted(samples)
+    ordered = sorted(samples, key=itemgetter(0))
     if not ordered or ordered[0][0] == ordered[-1][0]:
         return []
     share = max(1, len(ordered) // bins)
-    found: list[list[tuple[int, float]]] = [[]]
+    found: list[list[Measured]] = [[]]
     for sample in ordered:
         if len(found[-1]) >= share and sample[0] != found[-1][-1][0] and len(found) < bins:
             found.append([])
@@ -29,18 +36,21 @@ def length_bins(samples: Iterable[tuple[int, float]], bins: int = BINS) -> list[
     return [_bin(members) for members in found]
 
 
-def _bin(members: Sequence[tuple[int, float]]) -> dict[str, Any]:
-    right = sum(score for _, score in members)
-    low, high = wilson_interval(right, len(members))
+def _bin(members: Sequence[Measured]) -> dict[str, Any]:
+    groups: dict[Hashable, list[float]] = defaultdict(list)
+    for _, score, question in members:
+        groups[question].append(score)
+    found = estimate([*groups.values()])
     middle = members[len(members) // 2][0]
     return {
         "from": members[0][0],
         "to": members[-1][0],
         "middle": middle,
-        "samples": len(members),
-        "score": right / len(members),
-        "low": low,
-        "high": high,
+        "samples": found.samples,
+        "questions": found.questions,
+        "score": found.value,
+        "low": found.ci_low,
+        "high": found.ci_high,
     }
 
 
@@ -59,6 +69,7 @@ def length_chart(values: Sequence[Mapping[str, Any]]) -> Spec:
         {"field": "from", "title": "characters from"},
         {"field": "to", "title": "to"},
         {"field": "samples"},
+        {"field": "questions"},
         {"field": "score", "title": "right", "format": ".1%"},
     ]
     colour = {

@@ -20,7 +20,7 @@ _PACKED = 0.42
 def samples_each(gathered: Iterable[Gathered], budget: int) -> int:
     """The most samples of each question that fit into so many characters of the file, of `CAPS`."""
     found = list(gathered)
-    lengths = [length for task in found for samples in task.lengths for length, _ in samples]
+    lengths = [length for task in found for samples in task.lengths for length, *_ in samples]
     sizes = [side["samples"] for task in found for row in task.rows.rows.values() for side in _sides(row)]
     mean = sum(lengths) / len(lengths) + _BESIDE if lengths else 0
     fitting = (cap for cap in CAPS if sum(min(cap, size) for size in sizes) * mean * _PACKED <= budget)

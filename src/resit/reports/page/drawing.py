@@ -110,11 +110,16 @@ def length_charts(task: str, labels: Sequence[str], found: Gathered) -> Iterator
         yield _chart(
             f"{task}-lengths",
             "Length and correctness",
-            f"Each point is a tenth of the samples, with its 95 % interval; read by {found.quoted}.",
+            "Each point is a tenth of the samples: the mean over their questions, with its 95 % interval; "
+            f"read by {found.quoted}.",
             length_chart(rows),
-            ["Run", "Characters", "Samples", "Right"],
-            [[r["run"], f"{r['from']} to {r['to']}", str(r["samples"]), percent(r["score"])] for r in rows],
+            ["Run", "Characters", "Samples", "Questions", "Right"],
+            [[r["run"], f"{r['from']} to {r['to']}", *_sizes(r), percent(r["score"])] for r in rows],
         )
+
+
+def _sizes(row: Mapping[str, Any]) -> tuple[str, str]:
+    return str(row["samples"]), str(row["questions"])
 
 
 def vote_charts(task: str, labels: Sequence[str], found: Gathered) -> Iterator[Chart]:

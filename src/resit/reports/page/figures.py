@@ -29,7 +29,9 @@ def figures(results: Mapping[str, Any], task: str) -> list[Figure]:
         else:
             error = scores.get(f"{metric}_stderr,{rule}")
             label = rule if metric == "exact_match" else f"{rule} {metric}"
-            vote = {**_sizes(summary), "score": value, "standard_error": error, **_limits(value, summary)}
+            sizes = _sizes(summary, key)
+            limits = _limits(value, sizes["questions"])
+            vote = {**sizes, "score": value, "standard_error": error, **limits}
             found.append(_figure(rule, label, vote, key == quoted))
     shown = {figure["rule"] for figure in found}
     found += [
@@ -50,9 +52,8 @@ def check_shape(results: Mapping[str, Any]) -> None:
         raise UsageError(f"the results lack what a page needs: {error}", "score the run again") from error
 
 
-def _limits(value: float, summary: Mapping[str, Any]) -> dict[str, float]:
+def _limits(value: float, questions: int) -> dict[str, float]:
     """Wilson's interval where each question gives one right or wrong, as a vote does; else none."""
-    questions = summary["questions"]["scored"]
     right = value * questions
     if not questions or not 0 <= value <= 1 or abs(right - round(right)) > 1e-6:
         return {}
@@ -60,8 +61,9 @@ def _limits(value: float, summary: Mapping[str, Any]) -> dict[str, float]:
     return {"ci_low": low, "ci_high": high}
 
 
-def _sizes(summary: Mapping[str, Any]) -> dict[str, Any]:
-    return {"questions": summary["questions"]["scored"], "samples": summary["samples"]["scored"]}
+def _sizes(summary: Mapping[str, Any], key: str) -> dict[str, Any]:
+    questions, samples = summary["questions"]["scored"], summary["samples"]["scored"]
+    return {"questions": summary.get("partial", {}).get(key, questions), "samples": samples}
 
 
 def _figure(rule: str, label: str, about: Mapping[str, Any], quoted: bool) -> Figure:

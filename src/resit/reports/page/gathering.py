@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from resit.reports.charts.lengths import Measured
 from resit.reports.charts.votes import outcome
 from resit.reports.page.prompts import SharedBeginning
 from resit.reports.page.rows import TaskRows, side_of
@@ -22,8 +23,8 @@ class Gathered:
 
     rows: TaskRows
     quoted: str
-    lengths: list[list[tuple[int, float]]]
-    """Characters of each measured response, and its score under the quoted rule."""
+    lengths: list[list[Measured]]
+    """Characters of each measured response, its score under the quoted rule, and its question."""
     votes: list[Counter[tuple[int, int, str]]]
     """Questions by (right samples, samples, what the vote elects)."""
     shared: list[SharedBeginning] = field(default_factory=list)
@@ -45,7 +46,10 @@ class Gathered:
         self.rows.add(run, item.question, side_of(item.scores, self.rows.rules, lengths))
         verdicts = [score.verdicts[self.quoted] for _, score in measured if self.quoted in score.verdicts]
         if len(verdicts) == len(measured):
-            self.lengths[run] += zip(lengths, (verdict.correct for verdict in verdicts), strict=True)
+            question = item.question.document.doc_hash
+            self.lengths[run] += (
+                (length, verdict.correct, question) for length, verdict in zip(lengths, verdicts, strict=True)
+            )
         if len(verdicts) > 1 and all(verdict.correct in (0, 1) for verdict in verdicts):
             votes = question_votes(verdicts)
             self.votes[run][votes.right, votes.samples, outcome(votes.right, votes.wrong)] += 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from resit.errors import ResitError
 from resit.reports.charts.style import Spec
@@ -30,13 +31,19 @@ from resit.reports.page.data import (
 from resit.reports.page.figures import claim, counts, facts, figures, flat
 from resit.reports.page.gathering import Gathered
 from resit.reports.page.source import RunSource
+from resit.reports.paired_gaps import paired_gap_of_runs
 from resit.reports.wording import percent, points
 from resit.stats import holm
 
-Pair = tuple[str, str]
-"""A seen and a fresh task."""
-RULE = "robust"
-"""The rule by which gaps are read."""
+
+class Pair(NamedTuple):
+    """Two tasks between which a gap means something, and how it is read."""
+
+    seen: str
+    fresh: str
+    rule: str = "robust"
+    by: str = ""
+    """The documents' field by which the questions are paired; empty: they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +155,19 @@ class _Page:
             several = replace(comparison, p_adjusted=p) if len(found) > 1 else comparison
             yield _comparison(with_task[0], second, several)
 
-    def gaps(self, pairs: Iterable[Pair]) -> list[Gap]:
-        """The gap of every model of which the runs hold both tasks of a pair."""
-        found = []
-        for seen_task, fresh_task in pairs:
-            for seen in self.runs:
-                for fresh in self.runs:
-                    if seen.about(seen_task) and fresh.about(fresh_task) and _same_model(seen, fresh):
-                        found += self._gap(seen, fresh, seen_task, fresh_task)
-        return found
 
-    def _gap(self, seen: ScoredRun, fresh: ScoredRun, seen_task: str, fresh_task: str) -> list[Gap]:
-        try:
-            found = gap_of_scores(seen.scores(seen_task, RULE), fresh.scores(fresh_task, RULE))
-            return [replace(found, model=printable(found.model))]
-        except ResitError as error:
-            self.notes.append(f"no gap between {seen_task} and {fresh_task}: {error}")
-            return []
+def gaps_of(runs: Sequence[ScoredRun], pairs: Iterable[Pair], notes: list[str]) -> list[Gap]:
+    """The gap of every model of which the runs hold both tasks of a pair; what has none goes to `notes`."""
+    found = []
+    for pair in pairs:
+        for seen, fresh in itertools.product(runs, runs):
+            if seen.about(pair.seen) and fresh.about(pair.fresh) and _same_model(seen, fresh):
+                try:
+                    gap = _gap_of(seen, fresh, pair)
+                    found.append(replace(gap, model=printable(gap.model)))
+                except ResitError as error:
+                    notes.append(f"no gap between {pair.seen} and {pair.fresh}: {error}")
+    return found
 
 
 def summary(
@@ -182,7 +185,7 @@ def summary(
     """
     page = _Page(runs)
     tasks = [page.task(name, gathered.get(name)) for name in tasks_of_all(runs)]
-    gaps = page.gaps(pairs)
+    gaps = gaps_of(runs, pairs, page.notes)
     charts = [*drawing.gap_charts(gaps), *page.charts]
     whole = Summary(
         title=_title(runs, tasks),
@@ -263,6 +266,13 @@ def _agreement(found: Comparison) -> dict[str, int]:
     both = sum(mean > 0.5 for mean in alike)
     first, second = len(found.better_in_first), len(found.better_in_second)
     return {"both": both, "first": first, "second": second, "neither": len(alike) - both}
+
+
+def _gap_of(seen: ScoredRun, fresh: ScoredRun, pair: Pair) -> Gap:
+    if not pair.by:
+        return gap_of_scores(seen.scores(pair.seen, pair.rule), fresh.scores(pair.fresh, pair.rule))
+    paths = seen.source.path, fresh.source.path
+    return paired_gap_of_runs(*paths, pair.by, pair.seen, pair.fresh, rule=pair.rule)
 
 
 def _same_model(seen: ScoredRun, fresh: ScoredRun) -> bool:

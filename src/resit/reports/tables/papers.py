@@ -71,7 +71,8 @@ def latex_text(text: str) -> str:
 def model_index(report: Report) -> str:
     """Metadata for a model card's head, as YAML: each model with its tasks, data sets and scores.
 
-    Every score has its interval, n and rule under `args`; the first metric of a task is the quoted one.
+    Every score has its interval, n and rule under `args`; its `type` is the metric that its label names, else
+    exact_match. The first metric of a task is the quoted one.
     """
     models: dict[str, list[dict[str, Any]]] = {}
     for entry in report.entries:
@@ -112,7 +113,7 @@ def _metric(entry: Entry, figure: Figure) -> dict[str, Any]:
         "identity_digest": entry.identity or None,
     }
     return {
-        "type": "exact_match",
+        "type": figure["label"].removeprefix(figure["rule"]).strip() or "exact_match",
         "name": figure["label"],
         "value": figure["score"],
         "args": {key: value for key, value in about.items() if value is not None},

@@ -10,6 +10,7 @@ import numpy as np
 
 from resit.errors import UsageError
 from resit.records import Verdict
+from resit.reports.charts.lengths import Measured
 from resit.reports.charts.votes import outcome
 from resit.reports.claims import QuestionSamples, TaskScores
 from resit.reports.page.gathering import Gathered
@@ -85,10 +86,8 @@ def gathered(task: str, sides: Sequence[Sides], rules: Sequence[str], quoted: st
     )
 
 
-def _counted(
-    sides: Sides, task: str, rule: str
-) -> tuple[list[tuple[int, float]], Counter[tuple[int, int, str]]]:
-    """Characters and score of responses; questions by (right samples, samples, what the vote elects)."""
+def _counted(sides: Sides, task: str, rule: str) -> tuple[list[Measured], Counter[tuple[int, int, str]]]:
+    """`Measured` of the responses; questions by (right samples, samples, what the vote elects)."""
     taken = sides.snapshot
     columns = taken.verdicts.get(rule)
     if columns is None:
@@ -96,7 +95,8 @@ def _counted(
     judged = _judged(taken, columns) & _of_task(taken, task)[taken.question]
     rows = np.nonzero(judged & (taken.place >= 0))[0]
     some = rows[:: max(1, len(rows) // MOST_LENGTHS)]
-    lengths = list(zip(taken.characters[some].tolist(), columns.score[some].tolist(), strict=True))
+    parts = (taken.characters[some], columns.score[some], taken.question[some])
+    lengths = list(zip(*(part.tolist() for part in parts), strict=True))
     return lengths, _votes(taken, columns, np.nonzero(judged)[0])
 
 

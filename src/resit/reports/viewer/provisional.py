@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from resit.reports.results import score_interval
 from resit.reports.viewer.index import Array
 from resit.reports.viewer.sides import RuleSides, Sides
+from resit.stats import standard_error
 
 PREFERRED = "robust"
 
@@ -17,7 +19,7 @@ PREFERRED = "robust"
 def provisional_results(sides: Sides, record: Mapping[str, Any]) -> dict[str, Any]:
     """The part of `results.json` that the page shows, over the samples that are on file.
 
-    Each rule's score is the mean over samples; what the task's filters make of several samples together is
+    Each rule's score is the mean over questions; what the task's filters make of several samples together is
     for `resit score`.
     """
     names = dict.fromkeys([*_mapping(record.get("tasks")), *sides.snapshot.tasks])
@@ -78,25 +80,15 @@ def _rule(rule: RuleSides, of_task: Array) -> dict[str, Any]:
     unread = int(rule.unread[judged].sum())
     if not len(counts):
         return {"questions": 0, "samples": 0, "unextracted": 0}
-    samples = int(counts.sum())
-    score = float(right.sum()) / samples
+    means = (right / counts).tolist()
     return {
-        "score": score,
-        "standard_error": _standard_error(counts, right, score),
-        "questions": len(counts),
-        "samples": samples,
+        "score": math.fsum(means) / len(means),
+        "standard_error": standard_error(means) if len(means) > 1 else None,
+        "questions": len(means),
+        "samples": int(counts.sum()),
         "unextracted": unread,
-        **score_interval((right / counts).tolist(), bool((counts == 1).all())),
+        **score_interval(means, bool((counts == 1).all())),
     }
-
-
-def _standard_error(counts: Array, right: Array, score: float) -> float | None:
-    """As `clustered_standard_error`, which wants every sample: residuals of a question add up to as much."""
-    if len(counts) < 2:
-        return None
-    residuals = right - score * counts
-    spread = len(counts) / (len(counts) - 1) * float((residuals**2).sum())
-    return float(np.sqrt(spread)) / int(counts.sum())
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

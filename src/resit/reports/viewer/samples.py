@@ -67,7 +67,7 @@ class Samples:
     def _add(self, line: RawLine, value: dict[str, Any], questions: Questions) -> None:
         repeat, characters = repeat_of(value), _characters(value)
         row = self.row(questions.number(value), repeat)
-        errored = bool(value.get("error"))
+        errored = value.get("error") is not None
         if self.place[row] >= 0 and (errored or not self.state[row] & ERRORED):
             return
         self.place[row], self.size[row], self.characters[row] = line.offset, line.length, characters

@@ -23,6 +23,7 @@ RESERVED = frozenset(
     {"doc_id", "doc_hash", "response", "responses", "repeat", "finish_reason", "error", "prompt"}
 )
 _COUNTS = ("prompt_tokens", "cached_tokens", "completion_tokens")
+_UNTOLD = "the file says that it failed, and not why"
 
 
 def entries(path: Path) -> Entries:
@@ -30,9 +31,9 @@ def entries(path: Path) -> Entries:
 
     A line holds `doc_id` (the 0-based row of the task's split) or `doc_hash`, and `response` (text) or
     `responses` (a list of texts). It may hold `repeat` (the number of its first response), `finish_reason`
-    ("stop", "length", "error", "unknown"; one, or one a response), `error` (the request failed: the response
-    may be left away), `stop`, `prompt`, `messages` and token counts. Any other key that is a column of the
-    documents is compared with theirs.
+    ("stop", "length", "error", "unknown"; one, or one a response; "error": the request failed), `error` (it
+    failed, and why: the response may be left away; empty: it did not), `stop`, `prompt`, `messages` and token
+    counts. Any other key that is a column of the documents is compared with theirs.
     """
     for where, line in numbered_objects(path):
         if isinstance(line, Problem):
@@ -63,15 +64,15 @@ def _entry(where: str, line: Mapping[str, Any]) -> Entry:
 
 
 def _answers(line: Mapping[str, Any]) -> tuple[Answer, ...]:
-    error = line.get("error")
-    if error is not None:
+    error = "" if line.get("error") is None else text_of(line["error"], "error")
+    if error:
         text = "" if line.get("response") is None else text_of(line["response"], "response")
-        return (Answer(text, _first_repeat(line), "error", error=text_of(error, "error")),)
+        return (Answer(text, _first_repeat(line), "error", error=error),)
     texts = _texts(line)
     first, reasons = _first_repeat(line), _reasons(line, len(texts))
     alone = _details(line) if len(texts) == 1 else {}
     return tuple(
-        Answer(text, first + index, reason, **alone)
+        Answer(text, first + index, reason, error=_UNTOLD if reason == "error" else None, **alone)
         for index, (text, reason) in enumerate(zip(texts, reasons, strict=True))
     )
 

@@ -15,7 +15,7 @@ from resit.errors import UsageError
 from resit.prompts import prompt_sha256, questions
 from resit.records import Generation, Prompt, Question
 from resit.runs.describe import about_task
-from resit.runs.folder import RunFolder, question_to
+from resit.runs.folder import RunFolder, put_in_place, question_to
 from resit.runs.identity import FORMAT, normalised
 from resit.runs.imports.entries import Answer, Entries, Entry, NotAsExpected, Problem
 from resit.runs.imports.pairing import Documents
@@ -75,15 +75,14 @@ def import_run(path: Path, origin: Origin, parts: Sequence[Part]) -> RunFolder:
     like a score. Raises UsageError listing the lines that cannot, by number, and for an occupied folder.
     """
     _refuse_occupied(path)
+    path = path.absolute()  # `.` has no name
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir()
         done = _write_samples(draft, parts)
         RunFolder(draft).write_record(_record(origin, parts, done))
-        if path.exists():
-            path.rmdir()
-        draft.rename(path)
+        put_in_place(draft, path)
     except OSError as error:
         raise jsonl.cannot_write(path, error) from error
     finally:

@@ -1,0 +1,47 @@
+"""Exams of one's own: generated tasks under another seed than the catalogue's, which everybody has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from resit.assets.splits import GSM_FRESH, GSM_TEMPLATES
+from resit.errors import UsageError
+from resit.tasks.task import Task
+
+
+def reseeded(tasks: Sequence[Task], seed: int, variants: int | None = None) -> list[Task]:
+    """The tasks, those over generated questions with this seed and, of templates, so many variants.
+
+    The seed belongs to the data set's identity, so that runs of different exams never mix.
+    """
+    return [_reseeded(task, seed, variants) for task in tasks]
+
+
+def own_exam(tasks: Sequence[Task], seed: int | None) -> list[Task]:
+    """The tasks as `--fresh-seed` wants them; None: as they are. UsageError where none is generated."""
+    if seed is None:
+        return list(tasks)
+    if not any(is_generated(task) for task in tasks):
+        names = ", ".join(task.name for task in tasks)
+        raise UsageError(
+            f"--fresh-seed has no effect: none of the tasks is generated ({names})",
+            "generated are gsm_fresh, gsm_fresh_chat, gsm_fresh_paired, gsm_fresh_completion and "
+            "gsm_template_variants",
+        )
+    return reseeded(tasks, seed)
+
+
+def is_generated(task: Task) -> bool:
+    """Whether a generator makes the task's questions."""
+    return task.config.dataset_path in (GSM_FRESH, GSM_TEMPLATES)
+
+
+def _reseeded(task: Task, seed: int, variants: int | None) -> Task:
+    if not is_generated(task):
+        return task
+    more = {"seed": seed}
+    if variants is not None and task.config.dataset_path == GSM_TEMPLATES:
+        more["variants"] = variants
+    kwargs = {**(task.config.dataset_kwargs or {}), **more}
+    return replace(task, config=task.config.model_copy(update={"dataset_kwargs": kwargs}))
