@@ -50,7 +50,8 @@ def test_nothing_generated_is_nothing_to_seed(
 ) -> None:
     task = tmp_path / "plain.yaml"
     task.write_text(
-        "task: plain\ndataset_path: json\ndataset_kwargs: {data_files: {test: rows.jsonl}}\ntest_split: test\n"
+        "task: plain\ndataset_path: json\ndataset_kwargs: {data_files: {test: rows.jsonl}}\n"
+        "test_split: test\n"
         'num_fewshot: 0\ndoc_to_text: "{{question}}"\ndoc_to_target: "{{answer}}"\n',
         encoding="utf-8",
     )

@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
@@ -166,6 +166,7 @@ class TestPairedDifference:
         assert mirrored.interval == pytest.approx((-found.ci_high, -found.ci_low))
         assert mirrored.p_greater == pytest.approx(1 - found.p_greater)
 
+    @example(1.96875, 9, 0.8)
     @given(st.floats(-3, 3), st.integers(2, 3000), st.sampled_from([0.8, 0.95, 0.99]))
     def test_equal_differences_have_one_verdict(self, value, n, confidence):
         first = [0.5 if value in (-1, 0, 1) else value] * n

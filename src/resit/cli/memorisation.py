@@ -31,7 +31,7 @@ def memorisation(
     ] = "",
     output_path: Annotated[
         Path | None,
-        typer.Option("--output-path", "-o", help="Folder of all results; the same again goes on."),
+        typer.Option("--output-path", "-o", help="Folder of the results; the same goes on."),
     ] = None,
     probes: Annotated[
         str, typer.Option(help="Some of gap, templates, completion, likelihood, order; comma-separated.")

@@ -36,9 +36,7 @@ def view(
     ] = "127.0.0.1",
     token: Annotated[
         bool,
-        typer.Option(
-            "--token", help="Ask for a token on loopback too, where other users share this machine."
-        ),
+        typer.Option("--token", help="Ask for a token on loopback too: others may share this machine."),
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the address in a browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the address as a JSON object.")] = False,

@@ -157,8 +157,8 @@ def _constant_difference(value: float, n: int, confidence: float) -> Difference:
     return Difference(
         difference=value,
         standard_error=0.0,
-        ci_low=most * (share - odds) / (1 + odds),
-        ci_high=most * (share + odds) / (1 + odds),
+        ci_low=min(value, most * (share - odds) / (1 + odds)),  # rounding keeps the point inside
+        ci_high=max(value, most * (share + odds) / (1 + odds)),
         confidence=confidence,
         p_value=2 * _NORMAL.cdf(-abs(z)),
         p_greater=_NORMAL.cdf(-z),
