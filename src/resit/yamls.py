@@ -5,11 +5,14 @@ PyYAML lets some of it out as other errors: a day 2021-13-45, five thousand digi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
+
+from resit.errors import UsageError
 
 LARGEST = 10**308
 """Of whole numbers, either way; what is larger fits no float."""
@@ -68,6 +71,16 @@ def _check_size(value: Any) -> None:
                 f"expected at most {MOST_VALUES} values, found more when every alias (*name) is written out, "
                 "or one that stands for itself"
             )
+
+
+def require_json(value: Any, where: str) -> None:
+    """Raise UsageError for what run.json and requests cannot hold: YAML has dates, sets and bytes."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        raise UsageError(
+            f"{where}: a {type(value).__name__} is no JSON value, found {value!r}", "quotes make it text"
+        ) from None
 
 
 def problem(error: yaml.YAMLError) -> str:

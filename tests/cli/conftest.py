@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,69 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
     return run
+
+
+@contextmanager
+def answering(answer: Callable[[str], tuple[int, Any]]) -> Iterator[str]:
+    """The address of a server on loopback that replies to each GET or POST with a status and a JSON value."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def reply(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, value = answer(self.command)
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            if status == 429:
+                self.send_header("Retry-After", "300")
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = reply  # noqa: N815 - its caller's names
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
+
+
+TASK = """\
+task: {name}
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {data}}}}}
+test_split: test
+doc_to_text: {text}
+doc_to_target: "{{{{answer}}}}"
+"""
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> Callable[..., Path]:
+    """Write a task that asks `i + i?` for i from 1, or the given rows, and give its file."""
+
+    def write(
+        name: str = "sums",
+        *,
+        questions: int = 4,
+        rows: Sequence[Mapping[str, str]] = (),
+        text: str = "{{question}}",
+        more: str = "",
+    ) -> Path:
+        rows = rows or [{"question": f"{i} + {i}?", "answer": str(2 * i)} for i in range(1, questions + 1)]
+        data, path = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.yaml"
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        keys = TASK.format(name=name, data=data, text=json.dumps(text))
+        path.write_text(keys + more, encoding="utf-8")
+        return path
+
+    return write
 
 
 Answers = Mapping[str, Sequence[str | None]]

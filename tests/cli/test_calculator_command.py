@@ -11,27 +11,16 @@ import pytest
 
 from resit.runs.folder import RunFolder
 
-TASK = """\
-task: sums
-dataset_path: json
-dataset_kwargs: {data_files: {test: rows.jsonl}}
-test_split: test
-num_fewshot: 0
-doc_to_text: "{{question}}"
-doc_to_target: "{{answer}}"
-generation_kwargs: {until: ["\\n"], max_gen_toks: 16}
-"""
+MORE = 'num_fewshot: 0\ngeneration_kwargs: {until: ["\\n"], max_gen_toks: 16}\n'
 ASKED = ("run", "--model", "scripted", "--tasks", "sums.yaml")
 TEXT = '{"text": "<<1+1=3>>3 <<x=1>>"}'
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "sums.yaml").write_text(TASK, encoding="utf-8")
-    rows = [{"question": f"{i} plus {i}?", "answer": str(2 * i)} for i in (1, 2)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def here(sums: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    task = sums(questions=2, more=MORE)
+    monkeypatch.chdir(task.parent)
+    return task.parent
 
 
 def samples(run: str) -> list[dict[str, Any]]:
@@ -72,8 +61,8 @@ def test_it_is_part_of_the_identity(command: Callable[..., Any], here: Path) -> 
     assert "sampling.calculator" in refused.err
 
 
-def test_a_task_may_ask_for_it(command: Callable[..., Any], here: Path) -> None:
-    Path("sums.yaml").write_text(TASK + "resit: {calculator: true}\n", encoding="utf-8")
+def test_a_task_may_ask_for_it(command: Callable[..., Any], here: Path, sums: Callable[..., Path]) -> None:
+    sums(questions=2, more=f"{MORE}resit: {{calculator: true}}\n")
     assert command(*ASKED, "--model-args", TEXT, "-o", "r").status == 0
     assert samples("r")[0]["insertions"]
     again = command(*ASKED, "--model-args", TEXT, "-o", "r", "--calculator")

@@ -46,16 +46,46 @@ def test_a_plan_asks_the_exam(command: Callable) -> None:
 
 @pytest.mark.parametrize("verb", [("run", *ASK[:4], "-t"), ("plan", *ASK[:4], "-t"), ("prompts",)])
 def test_nothing_generated_is_nothing_to_seed(
-    command: Callable, tmp_path: Path, verb: tuple[str, ...]
+    command: Callable, sums: Callable[..., Path], verb: tuple[str, ...]
 ) -> None:
-    task = tmp_path / "plain.yaml"
-    task.write_text(
-        "task: plain\ndataset_path: json\ndataset_kwargs: {data_files: {test: rows.jsonl}}\n"
-        "test_split: test\n"
-        'num_fewshot: 0\ndoc_to_text: "{{question}}"\ndoc_to_target: "{{answer}}"\n',
-        encoding="utf-8",
-    )
-    (tmp_path / "rows.jsonl").write_text('{"question": "1+1?", "answer": "2"}\n', encoding="utf-8")
-    refused = command(*verb, task, "--fresh-seed", 5)
+    refused = command(*verb, sums("plain"), "--fresh-seed", 5)
     assert refused.status == 2
     assert "--fresh-seed has no effect: none of the tasks is generated (plain)" in refused.err
+
+
+STUDY = """\
+models: [{{name: m, model: scripted, model_args: {{text: "{{target}}"}}}}]
+tasks: {tasks}
+limit: 2
+output_path: {folder}
+"""
+
+
+def study(folder: Path, tasks: str, more: str = "") -> Path:
+    path = folder / "study.yaml"
+    path.write_text(STUDY.format(tasks=tasks, folder=folder / "study") + more, encoding="utf-8")
+    return path
+
+
+def test_a_study_asks_the_exam(command: Callable, tmp_path: Path, sums: Callable[..., Path]) -> None:
+    entries = f"[gsm_fresh, {{name: everybodys, task: gsm_fresh, fresh_seed: 0}}, {sums()}]"
+    done = command("run", study(tmp_path, entries, "fresh_seed: 5\n"))
+    assert done.status == 0, done.err
+    assert command("run", *ASK, "--fresh-seed", 5, "-o", tmp_path / "own").status == 0
+    assert command("run", *ASK, "-o", tmp_path / "all").status == 0
+    found = {name: asked(tmp_path / "study" / "m" / name) for name in ("gsm_fresh", "everybodys", "sums")}
+    assert found["gsm_fresh"] == asked(tmp_path / "own")
+    assert found["everybodys"] == asked(tmp_path / "all")
+    assert found["sums"] == ["1 + 1?", "2 + 2?"], "a seed for all is for those that are generated"
+
+
+def test_a_study_without_generated_questions_has_nothing_to_seed(
+    command: Callable, tmp_path: Path, sums: Callable[..., Path]
+) -> None:
+    everywhere = command("run", study(tmp_path, f"[{sums()}]", "fresh_seed: 5\n"))
+    assert (everywhere.status, "study.yaml: fresh_seed has no effect" in everywhere.err) == (2, True)
+    at_the_task = study(tmp_path, f"[gsm_fresh, {{task: {sums()}, fresh_seed: 5}}]")
+    refused = command("run", at_the_task)
+    assert refused.status == 2
+    assert "sums.yaml: fresh_seed has no effect: none of the tasks is generated (sums)" in refused.err
+    assert not (tmp_path / "study").exists()

@@ -6,23 +6,16 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from .conftest import answering
+
 QUESTIONS = 40
-TASK = """\
-task: sums
-dataset_path: json
-dataset_kwargs: {data_files: {test: DATA}}
-test_split: test
-doc_to_text: "{{question}}"
-doc_to_target: "{{answer}}"
-"""
+SAID = {"choices": [{"text": "2", "finish_reason": "stop"}]}
 
 
 def words(folder: Path, delay: float) -> list[str]:
@@ -34,12 +27,8 @@ def words(folder: Path, delay: float) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    rows = [{"question": f"{i} + {i}?", "answer": str(2 * i)} for i in range(1, QUESTIONS + 1)]
-    data = tmp_path / "sums.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (tmp_path / "sums.yaml").write_text(TASK.replace("DATA", str(data)), encoding="utf-8")
-    return tmp_path
+def folder(sums: Callable[..., Path]) -> Path:
+    return sums(questions=QUESTIONS).parent
 
 
 def finished(folder: Path) -> int:
@@ -88,36 +77,22 @@ def test_a_second_interrupt_stops_at_once_and_loses_nothing(folder: Path) -> Non
     assert finished(folder) >= 2
 
 
-class Busy(BaseHTTPRequestHandler):
-    """Answers two questions; then it wants no requests for five minutes."""
-
-    protocol_version = "HTTP/1.1"
-    asked = 0
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        Busy.asked += 1
-        answers = Busy.asked <= 2
-        body = json.dumps({"choices": [{"text": "2", "finish_reason": "stop"}]} if answers else {}).encode()
-        self.send_response(200 if answers else 429)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Retry-After", "300")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+@pytest.fixture
+def asked() -> list[str]:
+    """A method for each request that the busy server had."""
+    return []
 
 
 @pytest.fixture
-def busy() -> Iterator[str]:
-    Busy.asked = 0
-    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
-        thread.join()
+def busy(asked: list[str]) -> Iterator[str]:
+    """Answers two questions; then it wants no requests for five minutes."""
+
+    def answer(method: str) -> tuple[int, object]:
+        asked.append(method)
+        return (200, SAID) if len(asked) <= 2 else (429, {})
+
+    with answering(answer) as url:
+        yield url
 
 
 def of_options(folder: Path, url: str) -> list[str]:
@@ -137,7 +112,7 @@ def of_a_study(folder: Path, url: str) -> list[str]:
 
 @pytest.mark.parametrize("words", [of_options, of_a_study])
 def test_one_interrupt_ends_a_run_whose_server_is_waited_for(
-    folder: Path, busy: str, words: Callable[[Path, str], list[str]]
+    folder: Path, busy: str, asked: list[str], words: Callable[[Path, str], list[str]]
 ) -> None:
     """What a rate limit holds up is owed, and no error; nothing is asked after the interrupt."""
     command = [sys.executable, "-m", "resit", "run", *words(folder, busy)]
@@ -153,4 +128,4 @@ def test_one_interrupt_ends_a_run_whose_server_is_waited_for(
     (journal,) = (folder / "run").rglob("generations.jsonl")
     lines = journal.read_text("utf-8").splitlines()
     assert [json.loads(line).get("error") for line in lines] == [None, None]
-    assert Busy.asked <= 6
+    assert len(asked) <= 6

@@ -19,27 +19,13 @@ from resit.runs.shards import Shard
 TEXT = "text=#### {target} seed {seed}"
 
 
-TASK = """\
-task: {name}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {data}}}}}
-test_split: test
-doc_to_text: "Question: {{{{question}}}}\\nAnswer:"
-doc_to_target: "{{{{answer}}}}"
-repeats: {repeats}
-"""
-
-
 @pytest.fixture
-def exam(tmp_path: Path) -> Callable[..., Path]:
+def exam(sums: Callable[..., Path]) -> Callable[..., Path]:
     """Writes a task file with `questions` questions, `i + i` for i from 1, and gives its path."""
 
     def write(name: str = "sums", questions: int = 4, repeats: int = 2) -> Path:
-        data, path = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.yaml"
-        rows = [{"question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(1, questions + 1)]
-        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        path.write_text(TASK.format(name=name, data=data, repeats=repeats), encoding="utf-8")
-        return path
+        text = "Question: {{question}}\nAnswer:"
+        return sums(name, questions=questions, text=text, more=f"repeats: {repeats}\n")
 
     return write
 
@@ -191,7 +177,7 @@ def test_one_question_with_two_prompts_is_refused(shards: Any, command: Any, tmp
     shutil.copytree(folders[0], tmp_path / "copy")
     prompts = tmp_path / "copy" / "prompts.jsonl"
     prompts.write_text(
-        prompts.read_text(encoding="utf-8").replace("What is 3", "What was 3"), encoding="utf-8"
+        prompts.read_text(encoding="utf-8").replace("Question: 3", "Asked: 3"), encoding="utf-8"
     )
     refused = command("merge", *folders, tmp_path / "copy", "-o", tmp_path / "merged")
     assert refused.status == IdentityMismatch.exit_status

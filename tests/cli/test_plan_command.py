@@ -1,29 +1,15 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-TASK = """\
-task: sums
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {data}}}}}
-test_split: test
-doc_to_text: "Question: {{{{question}}}}\\nAnswer:"
-doc_to_target: "{{{{answer}}}}"
-"""
-
 
 @pytest.fixture
-def task(tmp_path: Path) -> Path:
-    data, path = tmp_path / "sums.jsonl", tmp_path / "sums.yaml"
-    rows = [{"question": f"{i} + {i}?", "answer": str(2 * i)} for i in range(200)]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    path.write_text(TASK.format(data=data), encoding="utf-8")
-    return path
+def task(sums: Callable[..., Path]) -> Path:
+    return sums(questions=200, text="Question: {{question}}\nAnswer:")
 
 
 Command = Callable[..., Any]

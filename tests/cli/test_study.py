@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +20,14 @@ from resit.runs.secrets import Secrets
 from resit.runs.study import RunSettings, cells, described, read_study
 
 SECRET = "sk-a1b2c3d4e5f6"
-TASK = """\
-task: NAME
-dataset_path: json
-dataset_kwargs: {data_files: {test: DATA}}
-test_split: test
-doc_to_text: "{{question}}"
-doc_to_target: "{{answer}}"
-"""
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, sums: Callable[..., Path]) -> Path:
     """Two task files, `sums.yaml` and `more.yaml`, of four questions each, and one without its data."""
-    rows = [{"question": f"{i} + {i}?", "answer": str(2 * i)} for i in range(1, 5)]
-    data = tmp_path / "sums.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for name, file in (("sums", data), ("more", data), ("lost", tmp_path / "lost.jsonl")):
-        text = TASK.replace("NAME", name).replace("DATA", str(file))
-        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    for name in ("sums", "more", "lost"):
+        sums(name)
+    (tmp_path / "lost.jsonl").unlink()
     return tmp_path
 
 

@@ -72,7 +72,7 @@ def test_settings(task: dict[str, Any] | None, overrides: dict[str, Any], expect
         ({"temperature": float("nan")}, "temperature: expected a number, found nan"),
         ({"top_p": "inf"}, "top_p: expected a number, found 'inf'"),
         ({"temperature": True}, "temperature: expected a number, found True"),
-        ({"foo": date(2024, 1, 1)}, "'foo' is no JSON value, found datetime.date"),
+        ({"foo": date(2024, 1, 1)}, "'foo': a date is no JSON value, found datetime.date"),
         ({"temperature": -1}, "temperature: expected 0 or more, found -1"),
         ({"do_sample": "maybe"}, "do_sample: expected true or false, found 'maybe'"),
         ({"until": [1]}, r"until: expected a string or a list of strings, found \[1\]"),

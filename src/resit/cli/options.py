@@ -43,23 +43,14 @@ def _pair(option: str, item: str) -> tuple[str, Any]:
     if not value.strip():
         return key.strip(), value
     try:
-        return key.strip(), _json_value(f"{option}: {key.strip()}", yamls.load(value))
+        read = yamls.load(value)
     except yaml.YAMLError as error:
         raise UsageError(
             f"{option}: {key.strip()}: {value[:80]!r} is no YAML value ({yamls.problem(error)})",
             f"text is meant? quotes make it text: {option} '{key.strip()}=\"…\"'",
         ) from None
-
-
-def _json_value(where: str, value: Any) -> Any:
-    """The value, if JSON has a form for it, as run.json and requests need. Raises UsageError."""
-    try:
-        json.dumps(value)
-    except TypeError:
-        raise UsageError(
-            f"{where}: a {type(value).__name__} is no JSON value, found {value}", "quotes make it text"
-        ) from None
-    return value
+    yamls.require_json(read, f"{option}: {key.strip()}")
+    return key.strip(), read
 
 
 def seeds(text: str) -> tuple[int, int]:

@@ -105,6 +105,5 @@ def plan(
         measured = measured_run(from_run, names, settings, concurrency)
     else:
         found = load(names, include_path=include_path, trust_task_code=trust_task_code) if names else []
-        asked = own_exam(found, fresh_seed) if found else []
-        measured = measure(model, model_args, asked, settings, concurrency, calibrate)
+        measured = measure(model, model_args, own_exam(found, fresh_seed), settings, concurrency, calibrate)
     show_forecast(measured, workers, prices, worker_hour, as_json)

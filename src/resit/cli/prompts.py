@@ -50,7 +50,7 @@ def prompts(
     ] = None,
     seed: Annotated[str, typer.Option("--seed", help="For the exemplars; of four, the last.")] = "1234",
     fresh_seed: Annotated[
-        int | None, typer.Option("--fresh-seed", min=0, help="Of generated questions; without it, 0.")
+        int | None, typer.Option("--fresh-seed", min=0, help="Of generated questions; else the task's.")
     ] = None,
     include_path: Annotated[
         Path | None, typer.Option("--include-path", help="Folder with your own task files.")

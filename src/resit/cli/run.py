@@ -71,7 +71,7 @@ FreshSeed = Annotated[
     typer.Option(
         "--fresh-seed",
         min=0,
-        help="Of generated questions: an exam that nobody else has. Without it everybody's, 0.",
+        help="Of generated questions, for an exam of your own; else the task's seed, which everybody has.",
     ),
 ]
 IncludePath = Annotated[Path | None, typer.Option("--include-path", help="Folder with your own task files.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +16,7 @@ from resit import yamls
 from resit.errors import UsageError
 from resit.runs.secrets import REFERENCE
 from resit.tasks import Task, load
+from resit.tasks.exams import own_exam, reseeded
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -51,6 +52,9 @@ class RunSettings(BaseModel):
     seed: int = Field(default=1234, ge=0, description="of the samples")
     fewshot_seed: int | None = Field(
         default=None, ge=0, description="of the choice of exemplars; else that of the samples"
+    )
+    fresh_seed: int | None = Field(
+        default=None, ge=0, description="of generated questions, for an exam of your own; else the task's"
     )
     batch_size: int | Literal["auto"] = Field(
         default="auto", description="samples in flight; changes the speed only"
@@ -229,11 +233,29 @@ def cells(path: Path, study: Study) -> list[Cell]:
                     "give one of the entries a name",
                 )
             tasks[name] = (entry, task)
+    _refuse_seed_of_nothing(path, study, tasks.values())
     return [
-        Cell(model, task, name, _settings(f"{path}: {model.name}, {name}", study, model, entry))
+        _cell(f"{path}: {model.name}, {name}", study, model, entry, task, name)
         for model in study.models
         for name, (entry, task) in tasks.items()
     ]
+
+
+def _cell(where: str, study: Study, model: ModelEntry, entry: TaskEntry, task: Task, name: str) -> Cell:
+    settings = _settings(where, study, model, entry)
+    if settings.fresh_seed is not None:
+        (task,) = reseeded([task], settings.fresh_seed)
+    return Cell(model, task, name, settings)
+
+
+def _refuse_seed_of_nothing(path: Path, study: Study, tasks: Collection[tuple[TaskEntry, Task]]) -> None:
+    """Raise UsageError for a fresh_seed that no run would heed."""
+    every = [task for _, task in tasks]
+    own_exam(every, study.fresh_seed, f"{path}: fresh_seed")
+    for model in study.models:
+        own_exam(every, model.fresh_seed, f"{path}: {model.name}: fresh_seed")
+    for entry, task in tasks:
+        own_exam([task], entry.fresh_seed, f"{path}: {entry.task}: fresh_seed")
 
 
 def _settings(where: str, study: Study, model: ModelEntry, task: TaskEntry) -> RunSettings:

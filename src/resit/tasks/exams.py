@@ -18,16 +18,18 @@ def reseeded(tasks: Sequence[Task], seed: int, variants: int | None = None) -> l
     return [_reseeded(task, seed, variants) for task in tasks]
 
 
-def own_exam(tasks: Sequence[Task], seed: int | None) -> list[Task]:
-    """The tasks as `--fresh-seed` wants them; None: as they are. UsageError where none is generated."""
-    if seed is None:
+def own_exam(tasks: Sequence[Task], seed: int | None, said: str = "--fresh-seed") -> list[Task]:
+    """The tasks as the setting that is called `said` wants them; with no seed, as they are.
+
+    Raises UsageError for a seed where no task is generated.
+    """
+    if seed is None or not tasks:
         return list(tasks)
     if not any(is_generated(task) for task in tasks):
         names = ", ".join(task.name for task in tasks)
         raise UsageError(
-            f"--fresh-seed has no effect: none of the tasks is generated ({names})",
-            "generated are gsm_fresh, gsm_fresh_chat, gsm_fresh_paired, gsm_fresh_completion and "
-            "gsm_template_variants",
+            f"{said} has no effect: none of the tasks is generated ({names})",
+            f"generated are tasks over {GSM_FRESH} and {GSM_TEMPLATES}, such as gsm_fresh",
         )
     return reseeded(tasks, seed)
 

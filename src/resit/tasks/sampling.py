@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from resit import yamls
 from resit.errors import UsageError
 from resit.records import Sampling
 
@@ -37,7 +37,8 @@ def sampling_of(
         task_kwargs = {"temperature": 0.0, "do_sample": False}
     kwargs = {"until": [delimiter], **task_kwargs, **overrides}
     _refuse_near_misses(kwargs, where)
-    _refuse_what_json_has_no_form_for(kwargs, where)
+    for key, value in kwargs.items():
+        yamls.require_json(value, f"{where}: generation setting {key!r}")
     if "do_sample" not in overrides and _number(overrides, "temperature", float, where):
         kwargs["do_sample"] = True
     typed = {key: _number(kwargs, key, kind, where) for key, kind in TYPED.items()}
@@ -54,18 +55,6 @@ def _refuse_near_misses(kwargs: Mapping[str, Any], where: str) -> None:
         near = get_close_matches(key, KNOWN, n=1, cutoff=0.8)
         if key not in KNOWN and key not in BACKENDS_OWN and near:
             raise UsageError(f"{where}: generation setting {key!r} is not known; did you mean {near[0]!r}?")
-
-
-def _refuse_what_json_has_no_form_for(kwargs: Mapping[str, Any], where: str) -> None:
-    """YAML has dates, which neither a run's identity nor a request can hold."""
-    for key, value in kwargs.items():
-        try:
-            json.dumps(value)
-        except TypeError:
-            raise UsageError(
-                f"{where}: generation setting {key!r} is no JSON value, found {value!r}",
-                "quotes make it text",
-            ) from None
 
 
 def _number(kwargs: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
