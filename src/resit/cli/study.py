@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import typer
 
@@ -17,7 +17,16 @@ from resit.cli.launch import Job, exit_status, perform
 from resit.cli.options import cluster as cluster_option
 from resit.cli.scoring import console_of_output, judge
 from resit.errors import DONE, INTERRUPTED, UNEXPECTED, ResitError, UsageError
-from resit.models import Encoding, InterruptibleModel, Model, Setup, all_kinds, create, parse_model_args
+from resit.models import (
+    Closing,
+    Encoding,
+    InterruptibleModel,
+    Model,
+    Setup,
+    all_kinds,
+    create,
+    parse_model_args,
+)
 from resit.prompts import chat_options
 from resit.records import Generation, Prompt, Request
 from resit.reports.study_table import study_notes, study_table
@@ -194,7 +203,7 @@ def _settings(settings: RunSettings) -> Settings:
     )
 
 
-class _ModelDesk:
+class _ModelDesk(Closing):
     """Keeps one model open for as long as the runs that follow one another use it."""
 
     def __init__(self, arguments: Mapping[str, dict[str, Any]], secrets: Secrets) -> None:
@@ -221,14 +230,8 @@ class _ModelDesk:
             model, self._open = self._open[1], None
             model.close_for_good()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class DiscreetModel:
+class DiscreetModel(Closing):
     """A model that tells no secret, and that stays open when a run is done with it."""
 
     def __init__(self, model: Model, secrets: Secrets) -> None:
@@ -279,12 +282,6 @@ class DiscreetModel:
     def close_for_good(self) -> None:
         """Close the model."""
         self._model.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _show(summary: Mapping[str, Any], parent: Path, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from resit.errors import UsageError
 from resit.models.protocol import (
     JSON,
+    Closing,
     Encoding,
     InterruptibleModel,
     LikelihoodModel,
@@ -22,6 +23,7 @@ from resit.models.protocol import (
 
 __all__ = [
     "JSON",
+    "Closing",
     "Encoding",
     "InterruptibleModel",
     "LikelihoodModel",

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import chain, groupby, islice
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -19,7 +19,7 @@ from resit.models.llama_server import Layout, LlamaServer
 from resit.models.llama_slots import Slots, repeated
 from resit.models.loopback import Refused
 from resit.models.pool import in_flight
-from resit.models.protocol import JSON, Encoding, Setup, failed, owed
+from resit.models.protocol import JSON, Closing, Encoding, Setup, failed, owed
 from resit.models.stops import cut, divide_reasoning
 from resit.records import Generation, Passage, Prompt, Request, Sampling, TokenLikelihoods
 
@@ -113,7 +113,7 @@ def _reason(error: Refused) -> str:
     return f"llama.cpp refused the request ({error.status}): {error}"
 
 
-class LlamaCppModel:
+class LlamaCppModel(Closing):
     """A model in a number of slots; its weights are loaded when the first prompt comes."""
 
     def __init__(self, layout: Layout, think_end_token: str | None) -> None:
@@ -227,9 +227,3 @@ class LlamaCppModel:
             if self._running is not None:
                 self._running.close()
                 self._running = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -20,7 +20,7 @@ from resit.models.exchange import Exchange, Reading
 from resit.models.failures import Patience
 from resit.models.http import Access, find_key
 from resit.models.limiter import HIGHEST
-from resit.models.protocol import JSON, Encoding, Setup
+from resit.models.protocol import JSON, Closing, Encoding, Setup
 from resit.models.replicas import Replicas, agree
 from resit.models.secrecy import with_scheme, without_credentials
 from resit.models.server import Server
@@ -189,7 +189,7 @@ def _jobs(requests: Iterable[Request], several: int) -> Iterator[Job]:
             yield Job(batch)
 
 
-class OpenAIModel:
+class OpenAIModel(Closing):
     """A model behind a server, or behind several that are copies of one another."""
 
     def __init__(
@@ -326,9 +326,3 @@ class OpenAIModel:
             self._open_loop.close()
             self._open_loop = None
         self._drain, self._interrupted = None, False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

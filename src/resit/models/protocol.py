@@ -40,6 +40,19 @@ class Setup:
     """Let native engines write their own log to stderr."""
 
 
+class Closing:
+    """A context manager that closes at its end: for models, whose only duty then is `close`."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
 @runtime_checkable
 class Model(Protocol):
     """Turns requests into generations. Use as a context manager, or call `close`."""

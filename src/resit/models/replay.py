@@ -7,14 +7,13 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Self
 
 from pydantic import BaseModel, Field
 
 from resit import jsonl
 from resit.errors import AssetError, UsageError
 from resit.models.calculator import insertion_from
-from resit.models.protocol import JSON, Encoding, Setup, failed
+from resit.models.protocol import JSON, Closing, Encoding, Setup, failed
 from resit.models.stops import cut
 from resit.records import Generation, Prompt, Request
 
@@ -57,7 +56,7 @@ def _answers(path: Path) -> Iterator[Generation]:
         raise UsageError(f"{path}: not a journal of samples ({error})", "name a run folder") from None
 
 
-class ReplayModel:
+class ReplayModel(Closing):
     """Looks every sample up by task, document and repeat; the first line of a sample counts."""
 
     name = "replay"
@@ -97,9 +96,3 @@ class ReplayModel:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

@@ -10,12 +10,12 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from resit.errors import ResitError, UsageError
-from resit.models.protocol import JSON, Encoding, Setup, failed, owed
+from resit.models.protocol import JSON, Closing, Encoding, Setup, failed, owed
 from resit.models.stops import cut
 from resit.records import Generation, Prompt, Request
 
@@ -89,7 +89,7 @@ def _filled(text: str, request: Request) -> str:
     return text
 
 
-class ScriptedModel:
+class ScriptedModel(Closing):
     """Answers from its arguments alone, deterministically."""
 
     name = "scripted"
@@ -158,9 +158,3 @@ class ScriptedModel:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

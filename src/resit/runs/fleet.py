@@ -9,11 +9,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from resit.differences import differences
 from resit.errors import IdentityMismatch, ResitError
-from resit.models import Encoding, Model, Notify
+from resit.models import Closing, Encoding, Model, Notify
 from resit.models.protocol import failed
 from resit.records import Generation, Prompt, Request
 from resit.runs.dispatch import Dispatch, Unit
@@ -142,7 +142,7 @@ class _Worker:
 
 
 @dataclass(slots=True)
-class Fleet:
+class Fleet(Closing):
     """A model whose requests are answered by many workers, each with the same model.
 
     `model` is the driver's own, asked for its identity and never loaded. Raises what the workers' models
@@ -208,12 +208,6 @@ class Fleet:
         self._roster = []
         self.crew.dismiss()
         self.model.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
     def _open(self) -> None:
         if not self._roster:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Self
 
 from pydantic import BaseModel, Field
 
-from resit.models.protocol import JSON, Encoding, Setup, failed, owed
+from resit.models.protocol import JSON, Closing, Encoding, Setup, failed, owed
 from resit.records import Generation, Prompt, Request
 
 
@@ -29,7 +28,7 @@ def build(kind: str, args: Arguments, setup: Setup) -> Abacus:
     return Abacus(args)
 
 
-class Abacus:
+class Abacus(Closing):
     """Answers each request by itself, in order."""
 
     name = "abacus"
@@ -57,9 +56,3 @@ class Abacus:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from resit.errors import ResitError, UsageError
 from resit.models.calculator import intervene
@@ -16,7 +16,7 @@ from resit.models.hf.rows import Finished, Row, Settings
 from resit.models.hf.source import Source
 from resit.models.hf.tokens import Tokens
 from resit.models.hf.weights import DTYPES, Placement, load
-from resit.models.protocol import JSON, Encoding, Setup, failed, owed
+from resit.models.protocol import JSON, Closing, Encoding, Setup, failed, owed
 from resit.models.stops import cut, divide_reasoning
 from resit.records import Generation, Passage, Prompt, Request, Sampling, TokenLikelihoods
 
@@ -32,7 +32,7 @@ _NEUTRAL: dict[str, Any] = {
 """Settings that Resit does not interpret, with the values at which they change nothing."""
 
 
-class HfModel:
+class HfModel(Closing):
     """A causal model of transformers; its weights are loaded when the first prompt comes."""
 
     calculates = True
@@ -209,9 +209,3 @@ class HfModel:
         if self._running is not None:
             self._running.close()
             self._running = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from resit.errors import ResitError
 from resit.models.gguf import file_sha256
 from resit.models.hf import source as files
 from resit.models.hf.source import Source
 from resit.models.hf.tokens import Tokens
-from resit.models.protocol import JSON, Encoding, Setup, failed, owed
+from resit.models.protocol import JSON, Closing, Encoding, Setup, failed, owed
 from resit.models.secrecy import secret_names
 from resit.models.stops import cut, divide_reasoning
 from resit.models.vllm.engine import Done, Engine, Job
@@ -32,7 +32,7 @@ SCHEDULING = frozenset(
 """Engine arguments that decide when and where something is computed, not what: no part of the identity."""
 
 
-class VllmModel:
+class VllmModel(Closing):
     """A model in vLLM's engine; its weights are loaded when the first prompt comes."""
 
     def __init__(
@@ -202,9 +202,3 @@ class VllmModel:
         if self._running is not None:
             self._running.close()
             self._running = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
