@@ -16,8 +16,6 @@ from resit.runs.imports import from_jsonl
 from resit.runs.imports.writer import File, Origin, Part, import_run
 from resit.tasks import load
 
-CHROMIUM = Path("/usr/bin/chromium")
-
 TASK = r"""
 task: {name}
 dataset_path: json
@@ -125,18 +123,6 @@ def first_run(run_of: Callable[..., Path]) -> Path:
 @pytest.fixture
 def second_run(run_of: Callable[..., Path]) -> Path:
     return run_of("second", SECOND)
-
-
-@pytest.fixture(scope="module")  # no longer: while it is open, no other test of the process can use asyncio
-def chromium() -> Iterator[Any]:
-    """A browser; skips where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs `pip install 'resit[test]'`")
-    if not CHROMIUM.exists():
-        pytest.skip(f"the page's tests need a browser at {CHROMIUM}: `make test` installs it")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @dataclass

@@ -27,7 +27,6 @@ from resit.runs.folder import RunFolder, question_to
 from resit.runs.journal import to_line
 from resit.runs.rules import rules_from
 
-CHROMIUM = Path("/usr/bin/chromium")
 RULES = {
     "filters": [
         {
@@ -259,14 +258,3 @@ def served_here(library: Any, workshop: Workshop) -> Iterator[Callable[..., str]
         server.should_exit = True
         thread.join(30)
         listening.close()
-
-
-@pytest.fixture(scope="module")  # no longer: while it is open, no other test of the process can use asyncio
-def chromium() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs `pip install 'resit[test]'`")
-    if not CHROMIUM.exists():
-        pytest.skip(f"the viewer's tests need a browser at {CHROMIUM}: `make test` installs it")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield browser
-        browser.close()
