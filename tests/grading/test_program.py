@@ -56,6 +56,8 @@ FENCED = "Here it is:\n```python\ndef solution():\n    return 16 - 3 - 4\n```\nT
         ("The answer is 18.", None),
         ("2 + 2 = 4", None),
         ("", None),
+        ("ans = 18\n```\n\nThis gives 18.", "ans = 18\n"),
+        ("Here:\n```\n\nThis gives 18.", "\nThis gives 18."),
     ],
 )
 def test_where_the_program_is(response: str, found: str | None) -> None:

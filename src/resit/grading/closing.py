@@ -40,11 +40,15 @@ _OFFER_WORDS = (
     "if you",
     "you like",
     "you want",
+    "is there any",
+    "do you have any",
+    "make sense",
 )
 """One of them is in every offer; looking for them is much quicker than the pattern."""
 _OFFER = re.compile(
     r"(?:^|(?<=[.!?\n*)\]}]))\s*[*_]{0,2}(?:please )?(?:let me know|feel free|(?:i )?hope th(?:is|at)|"
-    r"(?:do not|don't) hesitate|would you like|do you want|if you(?:'d like| would like| want me| "
+    r"(?:do not|don't) hesitate|would you like|do you want|(?:is there|do you have) any(?:thing)?\b|"
+    r"does (?:that|this|it) (?:all )?make sense|if you(?:'d like| would like| want me| "
     r"(?:have|need) (?:any|help|more|further|anything|another)))\b"
 )
 """How a chat takes its leave: `Let me know if you need the other 2`."""
@@ -58,9 +62,16 @@ _CHECK = re.compile(
 )
 """A check of what was answered: `Let's verify the answer:`."""
 _CONCLUSION = re.compile(
-    r"\b(?:(?:so|therefore|thus|hence)\b[^.\n]{0,200}\d|(?:wait|but|however|wrong|incorrect|actually)\b)",
+    r"\b(?:(?:so|therefore|thus|hence)\b[^.\n]{0,200}\d|(?:wait|but|however|wrong|incorrect|mistake|actually)\b)",
     re.IGNORECASE,
 )
+_ON_THE_LINE = re.compile(r"[^\n]*\d[^\n]*(?=\n)")
+"""After a check's colon: the whole of the check, so that what follows is said of the answer again."""
+_PROSE = re.compile(
+    r"\n[ \t*_#>-]{0,8}(?!(?:if|when|since|from)\b)[^\W\d_]+\s+[^\W\d_]{2,}[^\n]{0,200}\d", re.IGNORECASE
+)
+"""A line that speaks of a number: `She earned 50 * $0.2 = $10.`"""
+_NUMBERING = re.compile(r"[ \t*_#>-]{0,12}(?:(?:step|part)\s*)?\(?\d{1,2}[.):][ \t*_]*", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _NOTE = re.compile(
     r"\s{0,8}(?:[*_#>]{0,4}\s?(?:note|notes|n\.b\.|assumptions?|assuming|disclaimer|hint|p\.s\.|check(?=[:*])|verification(?=[:*]))\b|\([^()\n]{0,300}\)\s*$)",
@@ -71,9 +82,10 @@ _ASIDE = re.compile(
     r"\([^()\n]{0,200}\)|\d[\d.,]{0,20}\s?%\s(?:more|less|higher|lower)\sthan\b[^\n,;]*"
     r"|\b(?:i\.\s?e\.|e\.g\.|that is,|check:)[^\n;]*"
     r"|\b(?:in other words|since|because|assuming|given that|considering|if|when|"
-    r"while|so that|by [a-z]{2,20}ing|(?<!needs )(?<!need )(?<!has )(?<!have )(?<!had )(?<!able )"
+    r"while|so that|(?:by|after) [a-z]{2,20}ing|(?<!needs )(?<!need )(?<!has )(?<!have )(?<!had )(?<!able )"
     r"(?<!going )(?<!wants )(?<!want )"
-    r"to (?:complete|earn|get|have|make|reach|buy|cover|fill|finish|pay|save|meet|serve))"
+    r"to (?:complete|earn|get|have|make|reach|buy|cover|fill|finish|pay|save|meet|serve|download|travel|"
+    r"drive|read|produce))"
     r"\b[^\n,;]*",
     re.IGNORECASE,
 )
@@ -157,10 +169,19 @@ def _before_check(text: str, start: int, end: int) -> int:
     if (
         check is None
         or _CONCLUSION.search(tail, check.end())
+        or _is_spoken_on(tail, check.end())
         or not _DIGIT.search(text, start, begin + check.start())
     ):
         return end
-    return begin + check.start()
+    line = tail.rfind("\n", 0, check.start()) + 1
+    numbered = _NUMBERING.fullmatch(tail, line, check.start()) and line
+    return begin + (numbered or check.start())
+
+
+def _is_spoken_on(tail: str, at: int) -> bool:
+    """Whether a check that ends with its line is followed by sentences about numbers."""
+    check = _ON_THE_LINE.match(tail, at)
+    return check is not None and _PROSE.search(tail, check.end()) is not None
 
 
 def _refuses(tail: str) -> bool:

@@ -67,6 +67,7 @@ _ATTRIBUTE = re.compile(r"\*\*-[^\W\d_]")
 """After an emphasised number: `a **400**-meter race`."""
 _HEADING = re.compile(r"[.)]\s+[^\W\d_]|:\s*\w")
 _CJK = re.compile(CJK_NUMERAL)
+_CLAUSE_END = re.compile(r"[，。；（(\n]|,\s")
 
 
 class _Response(NamedTuple):
@@ -139,12 +140,21 @@ def _comma_decimal(language: str | None) -> bool | None:
     return True if language in COMMA_DECIMAL_LANGUAGES else None
 
 
+def _has_company(text: str, token: Number | Unreadable, window: Window, comma_decimal: bool | None) -> bool:
+    """Whether another number stands in the clause, as in `答：9个鸡蛋卖了18美元`."""
+    clause = _CLAUSE_END.search(text, token.end, window.end)
+    stop = clause.start() if clause else window.end
+    return next(find_tokens(text, token.end, stop, comma_decimal), None) is not None
+
+
 def _number_in_window(text: str, window: Window, comma_decimal: bool | None) -> Extraction | None:
     if window.whole:
         return _whole(text, window, comma_decimal)
     token = next(find_tokens(text, window.start, window.end, comma_decimal), None)
     if token is None or (window.at_once and not _directly(text, window.start, token.start)):
         token = _in_words(text, window, token is not None)
+    if token is not None and window.sentence and _has_company(text, token, window, comma_decimal):
+        token = None
     if token is None and window.sentence:
         number, _ = closing.last_statement(text, window.start, window.end, comma_decimal)
         return _found(number, window.kind, final=True) if number else None

@@ -15,6 +15,11 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 """Without a number or `next`: those, and the turns of a chat, never head a part of one's own answer."""
+_WORKED_OUT = re.compile(
+    r"[=≈][\s$€£*\\({]{0,8}\d|\b(?:so|therefore|thus|hence|altogether|in total)\b[^\n]{0,200}\d",
+    re.IGNORECASE,
+)
+"""A result or a conclusion: what stands below a heading then is another question's."""
 _REACH = 2000
 """How much of the text above and below a heading is looked at."""
 _LARGE = 10
@@ -24,14 +29,15 @@ _LARGE = 10
 def is_own_heading(text: str, above: tuple[int, int], below: tuple[int, int]) -> bool:
     """Whether the line between two stretches of a response is a heading of its own solution.
 
-    It is where it illustrates (`Example:`) and asks nothing, where it asks without naming a number, so about
-    what stands above, and where the numbers above return below. An invented question brings its own numbers.
-    Before `Question:` a lone number is the answer to the one that was asked.
+    It is none where the text above works something out already. Else it is one where it illustrates
+    (`Example:`) and asks nothing, where it asks without naming a number, so about what stands above, and
+    where the numbers above return below. An invented question brings its own numbers. Before `Question:` a
+    lone number is the answer to the one that was asked.
     """
     if not text[slice(*below)].strip():
         return False
     heading = _HEADING.fullmatch(text, above[1], below[0])
-    if heading is None:
+    if heading is None or _WORKED_OUT.search(text, max(above[0], above[1] - _REACH), above[1]):
         return False
     if heading["illustration"] and not heading["hashes"] and not _asks(text, *below):
         return True

@@ -91,6 +91,9 @@ _LIST = re.compile(
 _RESULT = re.compile(r"[\s*_$€£\\({≈]{0,8}(\d[\d,]*(?:\.\d+)?)")
 _NEXT_LINE = re.compile(r"[^\n=]{0,40}\n\s{0,20}(?:[-•*+]\s+)?([\s$€£\\({*]{0,8}\d[^=\n]{0,100})=")
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_OPERATORS = re.compile(r"(?<=[^\s(])\s*([-+*/])")
+_PLAIN = str.maketrans("×·x÷−–", "***/--")
+_INVERSE = {"+": "-", "-": "+", "*": "/", "/": "*"}
 _BOLD_STEP = re.compile(r"(?m)^\*\*\d{1,2}[.):]\*\*[^\S\n]+\S")
 _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
 
@@ -227,13 +230,33 @@ def _after_link(text: str, at: int, end: int, colon: bool, language: str | None)
 
 
 def _goes_on(text: str, begin: int, stop: int, end: int) -> bool:
-    """Whether what stands after a colon is a calculation whose result the next line calculates with."""
+    """Whether what stands after a colon is a calculation whose result the next line calculates with.
+
+    A line that undoes the calculation checks it, and one without an operator says the same in another unit.
+    """
     equals = text.rfind("=", begin, stop)
     result = _RESULT.match(text, equals + 1, stop) if equals >= 0 else None
     if result is None:
         return False
     following = _NEXT_LINE.match(text, stop, min(end, stop + _MAX_LINE))
-    return following is not None and result[1] in _DIGITS.findall(following[1])
+    if following is None:
+        return False
+    operators, numbers = _written(following[1])
+    if not operators or result[1] not in numbers:
+        return False
+    before, operands = _written(text[begin:equals])
+    numbers.remove(result[1])
+    undone = any(_INVERSE[operator] in before for operator in operators)
+    return not (undone and set(numbers) <= set(operands))
+
+
+def _written(calculation: str) -> tuple[list[str], list[str]]:
+    """Its operators, of several signs for one the plainest, and its numbers."""
+    return _OPERATORS.findall(calculation.translate(_PLAIN)), _DIGITS.findall(calculation)
+
+
+_SPOKEN_LAST = ("zh", "ja")
+"""Languages whose sentences name the conditions before the result: `答え：1日に18ドル`."""
 
 
 def _phrase(language: str, anchor: str) -> Callable[[str, int, int, int], Window | None]:
@@ -243,7 +266,10 @@ def _phrase(language: str, anchor: str) -> Callable[[str, int, int, int], Window
         link = _LINK.match(text, at + len(anchor), end)
         after = link.end() if link else at + len(anchor)
         colon = text[after - 1] in ":：="
-        return _after_link(text, after if colon else at + len(anchor), end, colon, language)
+        window = _after_link(text, after if colon else at + len(anchor), end, colon, language)
+        if window and colon and language in _SPOKEN_LAST and text[window.start].isdigit():
+            return window._replace(sentence=True)
+        return window
 
     return read
 

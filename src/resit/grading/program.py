@@ -61,7 +61,7 @@ def find_program(text: str, start: int, end: int) -> tuple[int, int] | None:
     """Where a response's program stands: a fenced block of Python, else from the first line of code on.
 
     Of several blocks it is the last one that defines `solution`, else the last tagged as Python, else the
-    last without a tag that holds code, else the last without one.
+    last without a tag that holds code. Code above a fence that closes nothing goes before a block with none.
     """
     blocks = list(_blocks(text, start, end))
     filled = [block for block in blocks if text[block.start : block.end].strip()]
@@ -69,7 +69,7 @@ def find_program(text: str, start: int, end: int) -> tuple[int, int] | None:
     untagged = [block for block in filled if not block.tag]
     code = [block for block in untagged if _BARE.search(text, block.start, block.end)]
     solving = [block for block in tagged + code if _SOLUTION.search(text, block.start, block.end)]
-    if programs := solving or tagged or code or untagged:
+    if programs := solving or tagged or code:
         program = max(programs)
         return program.start, program.end
     for block in [*blocks, _Block(end, end, end, "")]:
@@ -77,7 +77,7 @@ def find_program(text: str, start: int, end: int) -> tuple[int, int] | None:
         if bare:
             return bare.start(), block.opened
         start = block.end
-    return None
+    return (untagged[-1].start, untagged[-1].end) if untagged else None
 
 
 def _blocks(text: str, start: int, end: int) -> Iterator[_Block]:
