@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from resit.assets.templates import VARIANTS
+from resit.cli.options import folder_name
+from resit.tasks import select
+from resit.tasks.exams import reseeded
+
 pytest.importorskip("reasoning_gym", reason="the generator of fresh problems (resit[demo])")
 
 ASK = ("-M", "scripted", "-a", "text={target}", "-t", "gsm_fresh", "--limit", "2")
@@ -30,6 +35,39 @@ def test_two_exams_do_not_share_a_folder(command: Callable, tmp_path: Path) -> N
     other = command("run", *ASK, "-o", tmp_path / "run")
     assert other.status == 3
     assert 'dataset_kwargs: the run has {"seed": 7391}' in other.err
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "here")])
+def test_seed_0_is_everybodys(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command("run", *ASK, *words).status == 0
+    again = command("run", *ASK, "--fresh-seed", 0, *words)
+    assert (again.status, "2 of 2 samples are on file already" in again.err) == (0, True)
+
+
+def test_seed_0_is_another_one_where_the_task_has_its_own() -> None:
+    chosen = select(["gsm_fresh", "gsm_template_variants"]).tasks
+    own = reseeded(chosen, 5)
+    assert [task.config.dataset_kwargs["seed"] for task in reseeded(own, 0)] == [0, 0]
+    assert reseeded(own, 5) == own
+    assert reseeded(chosen, 0, VARIANTS) == list(chosen)
+    more = [task.config.dataset_kwargs for task in reseeded(chosen, 0, VARIANTS + 1)]
+    assert more == [chosen[0].config.dataset_kwargs, {"seed": 0, "variants": VARIANTS + 1}]
+
+
+def test_an_exam_has_a_default_folder_of_its_own(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in ((), ("--fresh-seed", 7), ("--fresh-seed", 8), ("--fresh-seed", 7)):
+        assert command("run", *ASK, *words).status == 0
+    folders = [*(tmp_path / "runs").iterdir()]
+    assert len(folders) == 3
+    identities = [json.loads((folder / "run.json").read_text("utf-8"))["identity"] for folder in folders]
+    everybodys = next(i for i in identities if not (i["tasks"]["gsm_fresh"]["dataset"]["dataset_kwargs"]))
+    assert folder_name("scripted", everybodys) in [folder.name for folder in folders]
 
 
 def test_the_prompts_are_those_of_the_exam(command: Callable, tmp_path: Path) -> None:

@@ -109,6 +109,22 @@ class TestMargin:
         words = ["gate", run, "--baseline", baseline, "--margin", 0.01, "--max-unmeasured", 0.05]
         assert command(*words).status == 0
 
+    def test_unmeasured_samples_of_measured_questions_hold_a_pass_back(self, command, scored_run):
+        run = scored_run("run", {f"q{i}": ["18", "!", "!", "!"] for i in range(200)})
+        baseline = scored_run("base", {f"q{i}": ["18"] * 4 for i in range(200)})
+        words = ["gate", run, "--baseline", baseline, "--margin", 0.05]
+        held = command(*words)
+        assert held.status == 4
+        assert "600 samples have no verdict, too many for a pass" in held.out
+        assert command(*words, "--allow-undecided").status == 4
+        assert command(*words, "--max-unmeasured", 0.75).status == 0
+
+    def test_questions_that_both_runs_lack_hold_a_pass_back(self, command, scored_run):
+        run, baseline = (scored_run(name, single("1" * 133), planned=200) for name in ("run", "base"))
+        held = command("gate", run, "--baseline", baseline, "--margin", 0.05)
+        assert held.status == 4
+        assert "67 samples have no verdict, too many for a pass" in held.out
+
 
 class TestMinScore:
     @pytest.mark.parametrize(

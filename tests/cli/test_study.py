@@ -74,6 +74,24 @@ def test_every_pair_is_a_run_and_a_row(folder: Path) -> None:
     assert [line[-1] for line in table if line[:1] in (["a"], ["b"])] == ["done"] * 4
 
 
+def test_a_task_that_is_quoted_by_a_rule_beside_its_own_has_its_score(folder: Path) -> None:
+    with (folder / "sums.yaml").open("a", encoding="utf-8") as file:
+        file.write('resit: {rules: [robust], headline: "exact_match,robust", options: {gold: whole}}\n')
+    study(folder, tasks=[str(folder / "sums.yaml")])
+    done = run(folder, "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((folder / "runs" / "study" / "study.json").read_text("utf-8"))["runs"]
+    results = json.loads((folder / "runs" / "study" / "a" / "sums" / "results.json").read_text("utf-8"))
+    assert row["headline"] == "exact_match,robust"
+    assert row["headline"] not in results["results"]["sums"]
+    robust = results["resit"]["tasks"]["sums"]["rules"]["robust"]
+    keys = ("score", "standard_error", "ci_low", "ci_high")
+    assert [row[key] for key in keys] == [robust[key] for key in keys]
+    assert robust["score"] == 1.0
+    table = [line.split() for line in run(folder).stdout.splitlines()]
+    assert ["a", "sums", "robust", "1.0000", "0.0000", "0.5101-1.0000", "4", "done"] in table
+
+
 def test_a_study_of_which_no_run_could_start_is_on_file_too(folder: Path) -> None:
     study(folder, models=[model("a", model_args="text=no,colour=red")])
     done = run(folder)
@@ -165,6 +183,18 @@ def test_another_value_of_a_variable_is_another_run(folder: Path) -> None:
         assert "holds another run; what differs:\n  model.text: the run has" in row["message"]
         assert row["message"].count("${WORD}#") == 2
     assert journal.read_bytes() == before, "no sample of one model stands beside those of another"
+
+
+def test_another_value_of_what_is_no_part_of_the_identity_continues_the_run(folder: Path) -> None:
+    args = {"text": "4 of 14", "delay": "${D}"}
+    study(folder, models=[model("a", model_args=args)])
+    assert run(folder, D="0").returncode == 0
+    record = folder / "runs" / "study" / "a" / "sums" / "run.json"
+    assert json.loads(record.read_text("utf-8"))["model"]["args"] == args
+    args["delay"] = "0.0${D}"
+    study(folder, models=[model("a", model_args=args)])
+    again = run(folder, D="4")
+    assert again.returncode == 0, again.stderr
 
 
 def test_secrets_are_taken_out_longest_first_and_short_ones_stay_in_texts() -> None:

@@ -223,6 +223,7 @@ def test_credit_that_runs_out_ends_the_run(serve: Serve, reply: MakeReply, ask: 
         return web.json_response({"error": {"message": "Insufficient Balance"}}, status=402)
 
     server = serve(answer)
-    with opened(server) as model, pytest.raises(ResitError, match="Insufficient Balance"):
+    with opened(server) as model, pytest.raises(ResitError, match="refuses now: 402: Insuff") as caught:
         list(model.generate(ask(f"p{i}", i) for i in range(1000)))
+    assert "the same command again asks for the rest" in caught.value.hint
     assert len(server.bodies) < 20 + 10 + 8

@@ -36,6 +36,26 @@ def test_another_value_of_a_variable_is_another_identity_that_does_not_tell_it()
     assert identity(HOST="node-1", N="9")["n"] != one["n"]
 
 
+def test_a_short_value_is_not_looked_for_in_texts_that_it_did_not_make() -> None:
+    def identity(count: str, size: str = "4b") -> Any:
+        secrets = Secrets({"C": count, "SIZE": size, "TOKEN": "secret-token"})
+        secrets.expanded({"num_concurrent": "${C}", "model": "qwen-${SIZE}"}, "model_args")
+        secrets.expanded("${TOKEN}", "model_args")
+        server = {"server": "http://127.0.0.1:8941/v1", "model": f"qwen-{size}"}
+        return secrets.marked({**server, "path": f"{size}/secret-token", "n": count})
+
+    four, eight = identity("4"), identity("8")
+    assert four == {
+        "server": "http://127.0.0.1:8941/v1",
+        "model": "qwen-${SIZE}#61b8453c",
+        "path": "4b/${TOKEN}#930bbdc5",
+        "n": "${C}#4b227777",
+    }
+    assert four["n"] != eight.pop("n")
+    assert eight.items() <= four.items()
+    assert identity("4", "8b")["model"] != four["model"]
+
+
 def test_nothing_is_replaced_within_what_was_put_in() -> None:
     secrets = Secrets({"A2": "secret-2", "N": "2"})
     expanded = secrets.expanded("${A2}/${N}", "model_args")

@@ -37,7 +37,7 @@ def gate(
     rule: Annotated[str, typer.Option(help="The grading rule or filter whose verdicts count.")] = "robust",
     alpha: Annotated[float, typer.Option(help="One-sided error of each decision.")] = 0.05,
     max_unmeasured: Annotated[
-        float, typer.Option(help="Share of questions that may lack a sample before nothing can be said.")
+        float, typer.Option(help="Share of samples that may lack a verdict before nothing can be said.")
     ] = 0.01,
     allow_undecided: Annotated[
         bool, typer.Option("--allow-undecided", help='Let "cannot tell" through.')

@@ -69,7 +69,9 @@ def launch(wanted: Launch) -> dict[str, Any]:
         trust_task_code=wanted.trust_task_code,
         trust_model_code=wanted.trust_model_code,
     )
-    chosen = replace(chosen, tasks=tuple(own_exam(chosen.tasks, wanted.fresh_seed)))
+    exam = tuple(own_exam(chosen.tasks, wanted.fresh_seed))
+    fresh_seed = None if exam == chosen.tasks else wanted.fresh_seed  # the tasks' own seed is no other exam
+    chosen = replace(chosen, tasks=exam)
     observer = ConsoleObserver(judge({task.name: task.rules for task in chosen.tasks}), wilson_interval)
     args = parse_model_args(wanted.model_args)
     setup = Setup(wanted.concurrency, observer.note, debug=bool(os.environ.get("RESIT_DEBUG")))
@@ -80,7 +82,15 @@ def launch(wanted: Launch) -> dict[str, Any]:
         model = ray_fleet(model, recipe_of(wanted.model, args, setup), wanted.cluster, setup)
     with model:  # its name may have been asked for over a connection, also where nothing is owed
         job = Job(
-            model, wanted.model, args, chosen, wanted.settings, wanted.output_path, observer, wanted.shard
+            model,
+            wanted.model,
+            args,
+            chosen,
+            wanted.settings,
+            wanted.output_path,
+            observer,
+            wanted.shard,
+            fresh_seed,
         )
         outcome, results = perform(job)
         path = job.path()
@@ -107,6 +117,8 @@ class Job:
     folder: Path | None
     observer: ConsoleObserver
     shard: Shard | None = None
+    fresh_seed: int | None = None
+    """Of generated questions; None: the tasks' own."""
     _plan: Plan | None = None
 
     def plan(self) -> Plan:
@@ -117,8 +129,10 @@ class Job:
 
     def path(self) -> Path:
         """The run's folder: the one that was named, or that of the model and the settings."""
+        if self.folder is not None:
+            return self.folder
         part = "" if self.shard is None else f"-shard-{self.shard.index}-of-{self.shard.count}"
-        return self.folder or RUNS / (folder_name(self.model.name, self.plan().identity()) + part)
+        return RUNS / (folder_name(self.model.name, self.plan().identity(), self.fresh_seed) + part)
 
 
 def perform(job: Job) -> tuple[Outcome, dict[str, Any]]:

@@ -81,12 +81,16 @@ def limit(value: float | None) -> int | float | None:
     return int(value) if value is not None and value >= 1 and value.is_integer() else value
 
 
-def folder_name(model: str, identity: Mapping[str, Any]) -> str:
-    """The default folder of a run: its model, and eight digits of what else decides it but its tasks."""
+def folder_name(model: str, identity: Mapping[str, Any], fresh_seed: int | None = None) -> str:
+    """The default folder of a run: its model, and eight digits of what else decides it but its tasks.
+
+    Of these, only the seed of an exam of one's own counts.
+    """
     from resit.runs.identity import digest
 
     readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in model).strip("-.") or "model"
-    return f"{readable[-60:]}-{digest({**identity, 'tasks': {}})[:8]}"
+    exam = {} if fresh_seed is None else {"fresh_seed": fresh_seed}
+    return f"{readable[-60:]}-{digest({**identity, 'tasks': {}, **exam})[:8]}"
 
 
 def boolean(option: str, text: str) -> bool | None:

@@ -148,13 +148,15 @@ def _scored(cell: Cell, outcome: Outcome, results: Mapping[str, Any]) -> Row:
         return row
     scores, headline = results["results"][cell.task.name], summary["headline"]
     metric, _, filter_name = headline.partition(",")
-    error = scores.get(f"{metric}_stderr,{filter_name}")
     rule = summary["rules"].get(filter_name, {})
-    plain = rule.get("score") == scores.get(headline)
+    score, error = scores.get(headline), scores.get(f"{metric}_stderr,{filter_name}")
+    if headline not in scores and metric == "exact_match":  # a rule that stands beside the task's own
+        score, error = rule.get("score"), rule.get("standard_error")
+    plain = rule.get("score") == score
     return replace(
         row,
         headline=headline,
-        score=scores.get(headline),
+        score=score,
         standard_error=error if isinstance(error, float) else None,
         ci_low=rule.get("ci_low") if plain else None,
         ci_high=rule.get("ci_high") if plain else None,

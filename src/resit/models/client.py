@@ -357,7 +357,8 @@ class Drain:
             unanimous = not answered and self._refusals.get(words, 0) >= UNANIMOUS
             return ResitError(f"the server refuses every request: {words}", KEPT) if unanimous else None
         if self._given_up >= HOPELESS:
-            return ResitError(f"the server does not answer any more: {words}", KEPT)
+            now = "refuses now" if failure.kind is Kind.ACCESS else "does not answer any more"
+            return ResitError(f"the server {now}: {words}", KEPT)
         return None
 
     async def cancel(self) -> None:

@@ -74,7 +74,7 @@ class Gate:
     alpha: float = 0.05
     """One-sided error of each decision."""
     max_unmeasured: float = 0.01
-    """Share of the baseline's questions that the run may lack before nothing can be said."""
+    """Share of its samples, or of the baseline's questions, that the run may lack and still pass."""
 
     def __post_init__(self) -> None:
         """Raise UsageError for settings that make no gate."""
@@ -133,10 +133,13 @@ def margin_check(comparison: Comparison, gate: Gate) -> Check:
     margin, result = gate.margin or 0.0, comparison.result
     outcome, reason = _margin_outcome(result, margin, gate)
     lacking = comparison.only_second / (comparison.only_second + result.n_first)
-    incomplete = outcome == "pass" and lacking > gate.max_unmeasured
+    unmeasured = _too_many_unmeasured(comparison.first, gate)
+    incomplete = outcome == "pass" and (lacking > gate.max_unmeasured or bool(unmeasured))
     if incomplete:
         outcome = "undecided"
-        reason = f"{comparison.only_second} of the baseline's questions are not measured in the run"
+        reason = unmeasured
+        if lacking > gate.max_unmeasured:
+            reason = f"{comparison.only_second} of the baseline's questions are not measured in the run"
     return Check(
         name=f"at most {points(margin, signed=False)} points below {comparison.second.name}",
         task=comparison.first.task,
@@ -151,6 +154,14 @@ def margin_check(comparison: Comparison, gate: Gate) -> Check:
         minimum_detectable_effect=result.minimum_detectable_effect,
         questions_needed=_needed(comparison, margin, gate.alpha) if outcome == "refused" else None,
     )
+
+
+def _too_many_unmeasured(scores: TaskScores, gate: Gate) -> str:
+    """Why the run cannot pass, if too many of its samples have no verdict; else nothing."""
+    unmeasured = scores.unmeasured
+    if unmeasured > gate.max_unmeasured * (scores.samples + unmeasured):
+        return f"{unmeasured} samples have no verdict, too many for a pass"
+    return ""
 
 
 def _margin_outcome(result: Difference, margin: float, gate: Gate) -> tuple[Outcome, str]:
@@ -192,11 +203,11 @@ def score_check(scores: TaskScores, gate: Gate) -> Check:
     limits = f"score {percent(found.value)}, one-sided limits {percent(low)} and {percent(high)}"
     endings = {"pass": "not below", "fail": "below", "undecided": "not told apart from"}
     reason = f"{limits}: {endings[outcome]} {percent(bound)}"
-    unmeasured = scores.unmeasured
-    incomplete = outcome == "pass" and unmeasured > gate.max_unmeasured * (scores.samples + unmeasured)
+    unmeasured = _too_many_unmeasured(scores, gate)
+    incomplete = outcome == "pass" and bool(unmeasured)
     if incomplete:
         outcome = "undecided"
-        reason = f"{limits}, but {unmeasured} samples have no verdict, too many for a pass"
+        reason = f"{limits}, but {unmeasured}"
     return Check(
         name=f"score of at least {percent(bound)}",
         task=scores.task,

@@ -46,11 +46,17 @@ class Secrets:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = os.environ if environment is None else environment
         self._values: dict[str, str] = {}
+        """By name."""
+        self._texts: dict[str, str] = {}
+        """By text that holds a value, the text that it was made from."""
 
     def expanded(self, value: Any, where: str) -> Any:
         """The value with each `${NAME}` in its texts replaced. Raises UsageError for one that is not set."""
         if isinstance(value, str):
-            return REFERENCE.sub(lambda match: self._value(match[1], where), value)
+            expanded = REFERENCE.sub(lambda match: self._value(match[1], where), value)
+            if expanded != value:
+                self._texts[expanded] = value
+            return expanded
         if isinstance(value, Mapping):
             return {key: self.expanded(item, f"{where}.{key}") for key, item in value.items()}
         if isinstance(value, list):
@@ -64,41 +70,56 @@ class Secrets:
                 f"{where}: the environment variable {name} is not set",
                 f"set it before the command: {name}=… resit",
             )
-        self._values[value] = f"${{{name}}}"
+        self._values[name] = value
         return value
 
     def hidden(self, value: Any) -> Any:
-        """Settings with every secret replaced by its name, in whatever text it stands."""
-        return _replaced(value, _longest_first(self._values))
+        """Settings with every secret replaced by its name.
+
+        A short value is in many texts by chance, so it is replaced only where a text is the value, or is one
+        that `expanded` made with it.
+        """
+        return self._replaced(value, self._names())
 
     def marked(self, value: Any) -> Any:
         """The same for an identity, where another value must be seen to be another one: `${NAME}#digits`."""
-        marks = {secret: f"{name}#{_digits(secret)}" for secret, name in self._values.items()}
-        return _replaced(value, _longest_first(marks))
+        marks = {name: f"{shown}#{_digits(self._values[name])}" for name, shown in self._names().items()}
+        return self._replaced(value, marks)
 
     def hidden_in_text(self, text: str) -> str:
         """What a model or server wrote, without the secrets that are long enough to be told from chance."""
-        telling = {secret: name for secret, name in self._values.items() if len(secret) >= _TELLING}
-        return _in_text(text, _longest_first(telling))
+        return _in_text(text, self._telling(self._names()))
+
+    def _names(self) -> dict[str, str]:
+        return {name: f"${{{name}}}" for name in self._values}
+
+    def _telling(self, marks: Mapping[str, str]) -> list[tuple[str, str]]:
+        """The values that are long enough to be told from chance, with their marks, longest first."""
+        telling = [(self._values[name], mark) for name, mark in marks.items()]
+        telling = [(value, mark) for value, mark in telling if len(value) >= _TELLING]
+        return sorted(telling, key=lambda pair: len(pair[0]), reverse=True)
+
+    def _replaced(self, value: Any, marks: Mapping[str, str]) -> Any:
+        """The value with secrets replaced by the marks of their names, in all of its texts."""
+        if isinstance(value, str):
+            return self._replaced_in(value, marks)
+        if isinstance(value, Mapping):
+            return {key: self._replaced(item, marks) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._replaced(item, marks) for item in value]
+        return value
+
+    def _replaced_in(self, text: str, marks: Mapping[str, str]) -> str:
+        telling = self._telling(marks)
+        if text in self._texts:
+            parts = REFERENCE.split(self._texts[text])  # every other one is a name
+            return "".join(marks[part] if i % 2 else _in_text(part, telling) for i, part in enumerate(parts))
+        whole = {value: marks[name] for name, value in self._values.items()}
+        return whole.get(text) or _in_text(text, telling)
 
 
 def _digits(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
-
-
-def _longest_first(marks: Mapping[str, str]) -> list[tuple[str, str]]:
-    return sorted(marks.items(), key=lambda pair: len(pair[0]), reverse=True)
-
-
-def _replaced(value: Any, marks: Sequence[tuple[str, str]]) -> Any:
-    """The value with the first of each pair replaced by the second, in all of its texts."""
-    if isinstance(value, str):
-        return _in_text(value, marks)
-    if isinstance(value, Mapping):
-        return {key: _replaced(item, marks) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_replaced(item, marks) for item in value]
-    return value
 
 
 def _in_text(text: str, marks: Sequence[tuple[str, str]]) -> str:

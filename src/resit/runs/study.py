@@ -81,7 +81,7 @@ class ModelEntry(RunSettings):
     model: str = Field(description="kind of model, as in --model")
     model_args: dict[str, Any] | str = Field(
         default={},
-        description="the backend's settings; ${NAME} is a value of the environment that reaches no file",
+        description="the backend's settings; ${NAME} is a value of the environment, and files have its name",
     )
 
 

@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from resit.assets.splits import GSM_FRESH, GSM_TEMPLATES
+from resit.assets.templates import VARIANTS
 from resit.errors import UsageError
 from resit.tasks.task import Task
+
+DEFAULTS = {"seed": 0, "variants": VARIANTS}
+"""What the generators take where a task says nothing."""
 
 
 def reseeded(tasks: Sequence[Task], seed: int, variants: int | None = None) -> list[Task]:
     """The tasks, those over generated questions with this seed and, of templates, so many variants.
 
-    The seed belongs to the data set's identity, so that runs of different exams never mix.
+    The seed belongs to the data set's identity, so that runs of different exams never mix. A task that has
+    this seed already stays as it is.
     """
     return [_reseeded(task, seed, variants) for task in tasks]
 
@@ -45,5 +50,7 @@ def _reseeded(task: Task, seed: int, variants: int | None) -> Task:
     more = {"seed": seed}
     if variants is not None and task.config.dataset_path == GSM_TEMPLATES:
         more["variants"] = variants
-    kwargs = {**(task.config.dataset_kwargs or {}), **more}
-    return replace(task, config=task.config.model_copy(update={"dataset_kwargs": kwargs}))
+    kwargs = task.config.dataset_kwargs or {}
+    if all(kwargs.get(key, DEFAULTS[key]) == value for key, value in more.items()):
+        return task
+    return replace(task, config=task.config.model_copy(update={"dataset_kwargs": {**kwargs, **more}}))
