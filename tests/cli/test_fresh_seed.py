@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resit.assets.templates import VARIANTS
+from resit.assets.splits import VARIANTS
 from resit.cli.options import folder_name
 from resit.tasks import select
 from resit.tasks.exams import reseeded

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from resit.assets.splits import GSM_FRESH
+from resit.assets.splits import GSM_FRESH, SEED
 from resit.errors import AssetError, UsageError
 
 GENERATOR = "gsm_symbolic"
@@ -53,7 +53,7 @@ class Generated:
 
 
 def generate(
-    split: str, *, seed: int = 0, size: int | None = None, train_size: int | None = None
+    split: str, *, seed: int = SEED, size: int | None = None, train_size: int | None = None
 ) -> Generated:
     """`size` distinct problems of the test split (default 1319), or `train_size` of the few-shot pool (200).
 

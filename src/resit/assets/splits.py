@@ -21,6 +21,10 @@ GSM_FRESH = "resit/gsm_fresh"
 """What a task's `dataset_path` calls the problems that `resit.assets.fresh` generates."""
 GSM_TEMPLATES = "resit/gsm_templates"
 """The same for GSM8K's questions and their variants (`resit.assets.templates`)."""
+SEED = 0
+"""Of generated questions, where a task names none: the exam that everybody has."""
+VARIANTS = 4
+"""Variants of each template, unless a task asks for more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,9 @@ from typing import Any
 import yaml
 
 from resit.assets.fresh import GENERATOR, Generated, distrust, generator, row_of, steps_hold, stream
-from resit.assets.splits import GSM_TEMPLATES
+from resit.assets.splits import GSM_TEMPLATES, SEED, VARIANTS
 from resit.errors import AssetError, UsageError
 
-VARIANTS = 4
-"""Variants of each template, unless a task asks for more."""
 DRAWS_PER_VARIANT = 4000
 """Items of the generator that may be drawn: it takes its templates by turns of chance."""
 
@@ -51,7 +49,7 @@ def originals() -> Mapping[int, Original]:
     return {template: Original(**entry) for template, entry in yaml.safe_load(text).items()}
 
 
-def generate(split: str, gsm8k: Rows, *, seed: int = 0, variants: int = VARIANTS) -> Generated:
+def generate(split: str, gsm8k: Rows, *, seed: int = SEED, variants: int = VARIANTS) -> Generated:
     """The rows of a split: `originals` (one a template) or `variants` (so many a template).
 
     A row is `question`, `answer`, `template` and `original`, the row of GSM8K's test split; `gsm8k` gives

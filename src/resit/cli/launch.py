@@ -89,8 +89,8 @@ def launch(wanted: Launch) -> dict[str, Any]:
             wanted.settings,
             wanted.output_path,
             observer,
-            wanted.shard,
-            fresh_seed,
+            shard=wanted.shard,
+            fresh_seed=fresh_seed,
         )
         outcome, results = perform(job)
         path = job.path()

@@ -26,10 +26,10 @@ _LOOP = 40
 _LOOP_TIMES = 3
 _WORD_SENTENCES = 2
 
-_ENUMERATOR = re.compile(
-    r"[\s*_#>-]{0,12}(?:(?:step|part|case|method|option)\s*)?\(?(?:\d{1,2}|[A-Ha-h])[.):](?=\s)",
-    re.IGNORECASE,
-)
+_LABEL = r"[\s*_#>-]{0,12}(?:(?:step|part|case|method|option)\s*)?\(?(?:\d{1,2}|[A-Ha-h])[.):]"
+_ENUMERATOR = re.compile(rf"{_LABEL}(?=\s)", re.IGNORECASE)
+_NUMBERING = re.compile(rf"{_LABEL}[\s*_]*", re.IGNORECASE)
+"""All that stands before the words of a line."""
 _OFFER_REACH = 400
 _OFFER_WORDS = (
     "let me know",
@@ -71,7 +71,6 @@ _PROSE = re.compile(
     r"\n[ \t*_#>-]{0,8}(?!(?:if|when|since|from)\b)[^\W\d_]+\s+[^\W\d_]{2,}[^\n]{0,200}\d", re.IGNORECASE
 )
 """A line that speaks of a number: `She earned 50 * $0.2 = $10.`"""
-_NUMBERING = re.compile(r"[ \t*_#>-]{0,12}(?:(?:step|part)\s*)?\(?\d{1,2}[.):][ \t*_]*", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _NOTE = re.compile(
     r"\s{0,8}(?:[*_#>]{0,4}\s?(?:note|notes|n\.b\.|assumptions?|assuming|disclaimer|hint|p\.s\.|check(?=[:*])|verification(?=[:*]))\b|\([^()\n]{0,300}\)\s*$)",
@@ -166,16 +165,11 @@ def _before_check(text: str, start: int, end: int) -> int:
     if not any(word in tail for word in _CHECK_WORDS):
         return end
     check = _CHECK.search(tail)
-    if (
-        check is None
-        or _CONCLUSION.search(tail, check.end())
-        or _is_spoken_on(tail, check.end())
-        or not _DIGIT.search(text, start, begin + check.start())
-    ):
+    if check is None or _CONCLUSION.search(tail, check.end()) or _is_spoken_on(tail, check.end()):
         return end
     line = tail.rfind("\n", 0, check.start()) + 1
-    numbered = _NUMBERING.fullmatch(tail, line, check.start()) and line
-    return begin + (numbered or check.start())
+    cut = begin + (line if _NUMBERING.fullmatch(tail, line, check.start()) else check.start())
+    return cut if _DIGIT.search(text, start, cut) else end
 
 
 def _is_spoken_on(tail: str, at: int) -> bool:

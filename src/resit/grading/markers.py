@@ -91,8 +91,8 @@ _LIST = re.compile(
 _RESULT = re.compile(r"[\s*_$€£\\({≈]{0,8}(\d[\d,]*(?:\.\d+)?)")
 _NEXT_LINE = re.compile(r"[^\n=]{0,40}\n\s{0,20}(?:[-•*+]\s+)?([\s$€£\\({*]{0,8}\d[^=\n]{0,100})=")
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_OPERATORS = re.compile(r"(?<=[^\s(])\s*([-+*/])")
-_PLAIN = str.maketrans("×·x÷−–", "***/--")
+_OPERATORS = re.compile(r"(?<=[^\s(])\s*([-+*/×·÷−–]|(?<![^\W\d_])x)\s*(?=[\d$€£(\\])")
+_PLAIN = {"×": "*", "·": "*", "x": "*", "÷": "/", "−": "-", "–": "-"}
 _INVERSE = {"+": "-", "-": "+", "*": "/", "/": "*"}
 _BOLD_STEP = re.compile(r"(?m)^\*\*\d{1,2}[.):]\*\*[^\S\n]+\S")
 _EMPHASIS = re.compile(r"\*\*([^*\n]{1,120})\*\*")
@@ -252,7 +252,8 @@ def _goes_on(text: str, begin: int, stop: int, end: int) -> bool:
 
 def _written(calculation: str) -> tuple[list[str], list[str]]:
     """Its operators, of several signs for one the plainest, and its numbers."""
-    return _OPERATORS.findall(calculation.translate(_PLAIN)), _DIGITS.findall(calculation)
+    operators = [_PLAIN.get(sign, sign) for sign in _OPERATORS.findall(calculation)]
+    return operators, _DIGITS.findall(calculation)
 
 
 _SPOKEN_LAST = ("zh", "ja")

@@ -43,6 +43,8 @@ class Setup:
 class Closing:
     """A context manager that closes at its end: for models, whose only duty then is `close`."""
 
+    __slots__ = ()
+
     def close(self) -> None:
         """Give back what is held."""
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from resit.assets.splits import GSM_FRESH, GSM_TEMPLATES
-from resit.assets.templates import VARIANTS
+from resit.assets.splits import GSM_FRESH, GSM_TEMPLATES, SEED, VARIANTS
 from resit.errors import UsageError
 from resit.tasks.task import Task
 
-DEFAULTS = {"seed": 0, "variants": VARIANTS}
+DEFAULTS = {"seed": SEED, "variants": VARIANTS}
 """What the generators take where a task says nothing."""
 
 
