@@ -83,6 +83,8 @@ class Gate:
                 raise UsageError(f"{name} is a fraction between 0 and 1 (0.01 is one point), not {value}")
         if not 0 < self.alpha < 0.5:
             raise UsageError(f"--alpha must lie between 0 and 0.5, not {self.alpha}")
+        if not 0 <= self.max_unmeasured <= 1:
+            raise UsageError(f"--max-unmeasured is a share between 0 and 1, not {self.max_unmeasured}")
 
 
 def gate_run(
