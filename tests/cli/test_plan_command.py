@@ -61,6 +61,8 @@ def test_a_run_on_file_cannot_be_asked_otherwise(
     [
         ([], "needs --model and --tasks, or --from"),
         (["--from", "nowhere"], "is not a run folder"),
+        (["-M", "scripted", "-t", "TASK", "--worker-hour", "inf"], "--worker-hour"),
+        (["-M", "scripted", "-t", "TASK", "--calibrate", "9" * 400], "--calibrate"),
         (["-M", "scripted", "-t", "TASK", "--prices", "nowhere.yaml"], "expected prices as MODEL"),
         (
             ["-M", "scripted", "-a", "error_docs=" + ";".join(map(str, range(200))), "-t", "TASK"],

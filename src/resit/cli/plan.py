@@ -63,7 +63,7 @@ def plan(
     batch_size: BatchSize = "auto",
     trust_task_code: TrustTaskCode = False,
     calibrate: Annotated[
-        int, typer.Option("--calibrate", min=2, help="Questions that are asked to predict from.")
+        int, typer.Option("--calibrate", min=2, max=10**6, help="Questions that are asked to predict from.")
     ] = 16,
     from_run: Annotated[
         Path | None,
@@ -77,7 +77,7 @@ def plan(
         typer.Option(help="YAML file MODEL: {prompt: …, completion: …}, for a million tokens."),
     ] = None,
     worker_hour: Annotated[
-        float | None, typer.Option("--worker-hour", min=0, help="What an hour of one worker costs.")
+        float | None, typer.Option("--worker-hour", min=0, max=1e9, help="What an hour of one worker costs.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the forecast as one JSON object.")] = False,
 ) -> None:
