@@ -126,8 +126,20 @@ def make_folder(path: Path) -> None:
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace a file's content in one step: readers see the old or the new, never a part.
 
-    Raises ResitError when the file system refuses; the old content then stands.
+    A link stays one, and what is no file (a pipe, /dev/stdout, /dev/null) is written to, not replaced. Raises
+    ResitError when the file system refuses; the old content then stands.
     """
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as stream:
+                stream.write(data)
+        else:
+            _replace(Path(os.path.realpath(path)), data)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")  # process ids are equal in containers
     try:
         sweep(path.parent, f".{glob.escape(path.name)}.*.part")
@@ -136,9 +148,9 @@ def write_atomic(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except OSError as error:
+    except OSError:
         discard(part)
-        raise cannot_write(path, error) from error
+        raise
 
 
 def sweep(folder: Path, pattern: str) -> None:

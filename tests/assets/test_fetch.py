@@ -54,6 +54,13 @@ def test_a_file_is_downloaded_once(file: Any, web: Any) -> None:
     assert web.asked == ["GET /a.txt"]
 
 
+@pytest.mark.parametrize("length", ["much", "-5", "\N{SUPERSCRIPT TWO}".encode().decode("latin-1")])
+def test_an_odd_length_is_no_reason_to_fail(file: Any, web: Any, length: str) -> None:
+    headers = {"Content-Length": length, "Connection": "close"}
+    web.reply = lambda *_: (200, headers, body_of("a.txt"))
+    assert obtain(file("a.txt"))[1].read_bytes() == body_of("a.txt")
+
+
 def test_the_mirror_goes_first(file: Any, web: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mirror/toy").mkdir(parents=True)
     (tmp_path / "mirror/toy/a.txt").write_bytes(body_of("a.txt"))

@@ -10,7 +10,9 @@ import pyarrow
 import pytest
 from pyarrow import ipc, parquet
 
+from resit.assets.catalogue import File
 from resit.assets.formats import read_table
+from resit.assets.pinned import read_file
 from resit.errors import AssetError, UsageError
 
 TWO = [{"question": "Why?", "answer": "7"}, {"question": "How, then?", "answer": "1,000"}]
@@ -118,3 +120,13 @@ def test_an_unknown_suffix_and_a_missing_file(tmp_path: Path) -> None:
         read_table(tmp_path / "a.xlsx")
     with pytest.raises(AssetError, match="cannot read"):
         read_table(tmp_path / "none.jsonl")
+
+
+def test_a_column_of_whole_numbers_holds_nothing_else(tmp_path: Path) -> None:
+    file = File("toy", "a.tsv", (), columns={"question": 0, "answer": 1}, integers=("answer",))
+    table = tmp_path / "a.tsv"
+    table.write_text("How many?\t1,200\n", encoding="utf-8")
+    assert read_file(file, table) == [{"question": "How many?", "answer": 1200}]
+    table.write_text("How many?\tmany\n", encoding="utf-8")
+    with pytest.raises(AssetError, match="expected a whole number in 1, found 'many'"):
+        read_file(file, table)

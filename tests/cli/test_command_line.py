@@ -55,6 +55,16 @@ def task(sums: Callable[..., Path]) -> str:
             "--repeats must be at least 1",
         ),
         (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--repeats", "9" * 30],
+            2,
+            "--repeats must be at most 1,000,000",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "--include-path", "n" * 5000],
+            1,
+            "File name too long\nhint: the operating system says so",
+        ),
+        (
             ["run", "--model", "scripted", "--tasks", "TASK", "--seed", "x"],
             2,
             "--seed: expected one whole number",
@@ -66,6 +76,11 @@ def task(sums: Callable[..., Path]) -> str:
         ),
         (
             ["run", "--model", "scripted", "--tasks", "TASK", "-b", "0"],
+            2,
+            "--batch-size: expected a whole number",
+        ),
+        (
+            ["run", "--model", "scripted", "--tasks", "TASK", "-b", "\N{SUPERSCRIPT TWO}"],
             2,
             "--batch-size: expected a whole number",
         ),

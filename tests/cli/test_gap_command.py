@@ -286,15 +286,22 @@ def test_own_columns_in_per_cent(command, tmp_path):
         (["--counts", "1/2", "1/2", "--margin", 3], "margin is a fraction"),
         (["--csv", "none.csv"], "cannot read none.csv"),
         (["--csv", "TABLE"], "has no column 'gsm8k'"),
+        (["--csv", "TABLE", "--model-column", "name"], "has no column 'name'"),
         (
             ["--csv", "TABLE", "--seen-column", "a", "--fresh-column", "b"],
             "line 3: b = 'high' is not a number",
         ),
         (["--csv", "TABLE", "--seen-column", "a", "--fresh-column", "c"], "line 2: the column 'c' is empty"),
+        (
+            ["--csv", "TABLE", "--seen-column", "a", "--fresh-column", "a", "--z-column", "z"],
+            "line 3: z = 'nan' is not a number",
+        ),
+        (["--counts", "1/" + "9" * 400, "1/2"], "expected RIGHT/ASKED"),
+        (["--csv", "TABLE", "--n-seen", "9" * 400], "--n-seen"),
     ],
 )
 def test_usage(command, tmp_path, words, said):
-    table = csv_file(tmp_path, "model,a,b,c\nm,0.5,0.4,\nn,0.5,high,0.3\n")
+    table = csv_file(tmp_path, "model,a,b,c,z\nm,0.5,0.4,,1\nn,0.5,high,0.3,nan\n")
     refused = command("gap", *(table if word == "TABLE" else word for word in words))
     assert refused.status == 2
     assert said in refused.err

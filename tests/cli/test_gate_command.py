@@ -234,6 +234,8 @@ class TestRefusals:
             (["--baseline", "RUN", "--margin", 1], "fraction between 0 and 1"),
             (["--min-score", 80], "fraction between 0 and 1"),
             (["--min-score", 0.8, "--alpha", 0.5], "--alpha must lie"),
+            (["--min-score", 0.8, "--max-unmeasured", "nan"], "--max-unmeasured is a share"),
+            (["--baseline", "a", "--margin", 1e-300], "--margin is a fraction"),
             (["--min-score", 0.8, "--tasks", "gsm9k"], "no scored task 'gsm9k'"),
             (["--min-score", 0.8, "--rule", "loose"], "no verdicts of the rule 'loose'"),
         ],

@@ -33,6 +33,27 @@ def test_a_forecast_from_a_run(command: Command, task: Path, tmp_path: Path) -> 
     without = command("plan", "--from", tmp_path / "run", "--limit", 0.5, "--repeats", 3, "--json").json
     assert (without["questions"], without["samples"]) == (100, 300)
     assert "seconds" not in without, "nobody said how many samples are in flight"
+    refused = command("plan", "--from", tmp_path / "run", "--limit", -5)
+    assert (refused.status, "--limit must be a number above 0" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--seed", 7],
+        ["--fresh-seed", 7],
+        ["--gen-kwargs", "temperature=1"],
+        ["-M", "scripted"],
+        ["--calculator"],
+    ],
+)
+def test_a_run_on_file_cannot_be_asked_otherwise(
+    command: Command, task: Path, tmp_path: Path, words: list[Any]
+) -> None:
+    command("run", "-M", "scripted", "-t", task, "--limit", 4, "-o", tmp_path / "run")
+    refused = command("plan", "--from", tmp_path / "run", *words)
+    assert refused.status == 2
+    assert "has no effect with --from" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -40,6 +61,8 @@ def test_a_forecast_from_a_run(command: Command, task: Path, tmp_path: Path) -> 
     [
         ([], "needs --model and --tasks, or --from"),
         (["--from", "nowhere"], "is not a run folder"),
+        (["-M", "scripted", "-t", "TASK", "--worker-hour", "inf"], "--worker-hour"),
+        (["-M", "scripted", "-t", "TASK", "--calibrate", "9" * 400], "--calibrate"),
         (["-M", "scripted", "-t", "TASK", "--prices", "nowhere.yaml"], "expected prices as MODEL"),
         (
             ["-M", "scripted", "-a", "error_docs=" + ";".join(map(str, range(200))), "-t", "TASK"],

@@ -109,6 +109,16 @@ class TestMeasured:
         (["single", "--effect", 2], "--effect is a fraction between 0 and 1"),
         (["single", "--effect", "nan"], "--effect is a fraction between 0 and 1"),
         (["triple", "--n", 10], "triple"),
+        (["single", "--n", "9" * 400], "at most 1,000,000,000,000 questions"),
+        (["single", "--effect", 1e-300], "--effect is a fraction between 0 and 1"),
+        (["paired", "--n", 100, "--discordance", -1], "--discordance must lie between 0 and 1"),
+        (["gap", "--n", 100, "--p-fresh", "nan"], "--p-fresh must lie between 0 and 1"),
+        (["single", "--n", 9, "--between", "inf", "--within", 0.1], "--between is a variance"),
+        (["single", "--n", 100, "--repeats", 4], "what repeats are worth needs --between"),
+        (["single", "--n", 100, "--discordance", 0.1], "--discordance has no effect on a single design"),
+        (["paired", "--n", 100, "--p", 0.5], "--p has no effect on a paired design without --from"),
+        (["gap", "--n", 100, "--task", "gsm8k"], "--task has no effect on a gap design without --from"),
+        (["single", "--from", "a", "--p", 0.5], "--p has no effect on a single design with --from"),
     ],
 )
 def test_usage(command, words, said):

@@ -37,6 +37,15 @@ def test_ill_formed_model_args_say_so(text: str) -> None:
         parse_model_args(text)
 
 
+def test_no_message_shows_a_secret() -> None:
+    with pytest.raises(UsageError, match="found the rest of api_key") as caught:
+        parse_model_args("model=m,api_key=first,second")
+    assert "second" not in str(caught.value)
+    with pytest.raises(UsageError, match="api_key") as caught:
+        create("openai-chat", {"model": "m", "base_url": "http://h/v1", "api_key": ["secret"]})
+    assert "'secret'" not in str(caught.value)
+
+
 def test_unknown_kind_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'llamacpp'") as caught:
         create("llamacp")

@@ -99,6 +99,8 @@ def test_what_a_status_means(status: int, body: Any, kind: Kind, words: str) -> 
         ({"type": "rate_limit_error", "message": "x"}, Kind.RATE),
         ({"type": "server_error", "code": None, "message": "x"}, Kind.PASSING),
         ({"code": "invalid_value", "message": "x"}, Kind.REQUEST),
+        ({"code": "\N{SUPERSCRIPT TWO}", "message": "x"}, Kind.REQUEST),
+        ({"code": "4" * 5000, "message": "x"}, Kind.REQUEST),
         ("plain words", Kind.REQUEST),
     ],
 )

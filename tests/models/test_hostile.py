@@ -9,6 +9,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from aiohttp import web
 from resit.errors import ResitError
 from resit.models import Setup, create
 from resit.models.failures import Patience
-from resit.models.limiter import START
+from resit.models.limiter import START, Limiter
 from resit.records import Generation, Request
 
 Ask = Callable[..., Request]
@@ -87,6 +88,34 @@ def test_a_storm_of_429_halves_the_concurrency_and_is_waited_out(
     complete(answers, 300)
     assert model.account.retries == START
     assert max(calm_since[: START // 2]) <= START // 2, "halved"
+
+
+def test_a_pause_that_ends_between_two_looks_is_no_end(
+    serve: Serve, reply: MakeReply, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timers fire a little early: whoever looks then sees the pause, and a moment later none."""
+    honest, seen = Limiter.pause, set[float]()
+
+    def early(limiter: Limiter) -> float:
+        pause = honest(limiter)
+        if pause or not limiter.refusals or limiter._resume_at in seen:
+            return pause
+        seen.add(limiter._resume_at)
+        return 1e-4
+
+    async def answer(request: web.Request, body: dict[str, Any]) -> web.Response:
+        if len(server.bodies) == 1:
+            refusal = {"error": {"message": "Rate limit"}}
+            return web.json_response(refusal, status=429, headers={"Retry-After": "1"})
+        return web.json_response(reply(body["prompt"]))
+
+    monkeypatch.setattr(Limiter, "pause", early)
+    server = serve(answer)
+    answers: list[Generation] = []
+    asking = Thread(target=lambda: answers.extend(generate(server, prompts(ask, 1))[0]), daemon=True)
+    asking.start()
+    asking.join(20)
+    complete(answers, 1)
 
 
 def test_ten_requests_a_window(serve: Serve, reply: MakeReply, ask: Ask) -> None:

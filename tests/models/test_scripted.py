@@ -67,6 +67,11 @@ def test_injected_errors_are_not_answers(ask: Ask) -> None:
     assert all(answer.finish_reason == "error" and not answer.text for answer in answers if answer.error)
 
 
+def test_documents_that_fail_are_numbers() -> None:
+    with pytest.raises(UsageError, match="error_docs: expected numbers such as 3;5;8, found 'three'"):
+        create("scripted", {"error_docs": "three"})
+
+
 def test_a_fatal_failure_after_some_answers(ask: Ask) -> None:
     stream = create("scripted", {"fatal_after": "2"}).generate(ask(doc_id=i) for i in range(5))
     assert [next(stream).doc_id, next(stream).doc_id] == [0, 1]

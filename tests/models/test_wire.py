@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from resit.models.failures import Failure, Kind
-from resit.models.wire import Dialect, api_root, endpoints
+from resit.models.wire import Dialect, api_root, endpoints, most_texts
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,11 @@ def test_each_lesson_is_learnt_once() -> None:
         False,
     )
     assert len(dialect.notes) == 4
+
+
+def test_the_number_of_texts_in_a_refusal() -> None:
+    assert most_texts("n must be at most 8") == 8
+    assert most_texts("n must be at most " + "9" * 5000) is None
 
 
 def test_trouble_is_no_lesson() -> None:

@@ -262,6 +262,24 @@ def test_replacing_a_file_leaves_no_parts_when_it_fails(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["taken"]
 
 
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    jsonl.write_atomic(pipe, b"through")
+    assert reader.communicate(timeout=20)[0] == b"through"
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link, target = tmp_path / "link", tmp_path / "elsewhere/file"
+    link.symlink_to(target)
+    for content in (b"new", b"newer"):
+        jsonl.write_atomic(link, content)
+        assert (link.is_symlink(), target.read_bytes()) == (True, content)
+
+
 def test_two_writers_of_one_number_do_not_take_each_others_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,8 +52,18 @@ def test_interval_is_that_of_resampled_pairs(coefficient):
         ([1, 2, 3], [1, 2, 3], "at least 4"),
         ([1, 2, 3, 4], [1, 2, 3], "same length"),
         ([1, 1, 1, 1], [1, 2, 3, 4], "constant"),
+        ([1, 2, 3, float("nan")], [1, 2, 3, 4], "finite"),
+        ([1, 2, 3, 4], [1, 2, 3, float("inf")], "finite"),
     ],
 )
 def test_refusals(x, y, message):
     with pytest.raises(ValueError, match=message):
         stats.correlation(x, y)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e200])
+def test_a_unit_of_measurement_changes_nothing(scale):
+    x, y = np.array([1.0, 2.0, 4.0, 3.0, 7.0]), [0.1, 0.3, 0.2, 0.4, 0.9]
+    found, expected = (stats.correlation(side, y, "pearson", draws=200) for side in (x * scale, x))
+    assert found.value == pytest.approx(expected.value)
+    assert (found.ci_low, found.ci_high) == pytest.approx((expected.ci_low, expected.ci_high))

@@ -43,12 +43,19 @@ def read_file(file: File, path: Path) -> list[Row]:
     absent = [own for own in columns.values() if own is not None and table and own not in table[0]]
     if absent:
         raise AssetError(f"{path}: expected a column {absent[0]!r}, found {', '.join(map(str, table[0]))}")
-    return [{name: _cell(row, own, name in file.integers) for name, own in columns.items()} for row in table]
+    return [
+        {name: _cell(path, row, own, name in file.integers) for name, own in columns.items()} for row in table
+    ]
 
 
-def _cell(row: Mapping[Any, Any], own: str | int | None, integer: bool) -> Any:
+def _cell(where: Path, row: Mapping[Any, Any], own: str | int | None, integer: bool) -> Any:
     value = None if own is None else row[own]
-    return int(value.replace(",", "")) if integer and isinstance(value, str) else value
+    if not integer or not isinstance(value, str):
+        return value
+    try:
+        return int(value.replace(",", ""))
+    except ValueError:
+        raise AssetError(f"{where}: expected a whole number in {own!r}, found {value!r}") from None
 
 
 def check_file(entry: Asset, file: File, path: Path) -> str:

@@ -86,8 +86,7 @@ def _https(source: str) -> Iterator[Opened]:
     except (OSError, HTTPException, ValueError) as error:
         raise SourceFailure(str(getattr(error, "reason", error)) or type(error).__name__) from None
     with response:
-        length = response.headers.get("Content-Length")
-        yield Opened(response, int(length) if length else None)
+        yield Opened(response, response.length)
 
 
 def _pip_download(requirement: str, folder: Path) -> Path:

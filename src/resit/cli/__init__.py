@@ -112,6 +112,12 @@ def main() -> None:
             raise
         _complain(str(error), error.hint)
         sys.exit(error.exit_status)
+    except OSError as error:
+        if debug:
+            raise
+        place = f"{str(error.filename)[:200]}: " if error.filename else ""
+        _complain(f"{place}{error.strerror or error}", "the operating system says so; --debug shows where")
+        sys.exit(UNEXPECTED)
     except Exception as error:
         if debug:
             raise

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 
 import typer
@@ -15,6 +14,7 @@ import typer
 from resit.errors import UsageError
 from resit.models import Setup, create, parse_model_args
 from resit.models.account import read_price
+from resit.prompts.asking import limited
 from resit.records import Generation
 from resit.reports.forecast import FleetSize, Forecast, Prices, forecast, forecast_lines
 from resit.runs.calibration import calibrate
@@ -69,10 +69,7 @@ def measured_run(path: Path, names: list[str], settings: Settings, concurrency: 
     unknown = next((name for name in wanted if name not in record["plan"]), None)
     if unknown is not None:
         raise UsageError(f"{path} has no task {unknown!r}", f"it holds {', '.join(record['plan'])}")
-    sizes = {
-        name: (_limited(_documents(record["plan"][name]), settings.limit), _repeats(record, name, settings))
-        for name in wanted
-    }
+    sizes = {name: _size(record["plan"][name], settings) for name in wanted}
     return Measured(
         model=record.get("model", {}).get("name", ""),
         samples={name: list(_samples(folder, name)) for name in wanted},
@@ -81,18 +78,9 @@ def measured_run(path: Path, names: list[str], settings: Settings, concurrency: 
     )
 
 
-def _documents(sizes: Mapping[str, int]) -> int:
-    return sizes.get("documents", sizes["questions"])
-
-
-def _repeats(record: Mapping[str, Mapping[str, Mapping[str, int]]], task: str, settings: Settings) -> int:
-    return settings.repeats or record["plan"][task]["repeats"]
-
-
-def _limited(documents: int, limit: int | float | None) -> int:
-    if limit is None:
-        return documents
-    return min(documents, ceil(documents * limit) if limit < 1 else int(limit))
+def _size(planned: Mapping[str, int], settings: Settings) -> tuple[int, int]:
+    documents = range(planned.get("documents", planned["questions"]))
+    return len(limited(documents, settings.limit)), settings.repeats or planned["repeats"]
 
 
 def _samples(folder: RunFolder, task: str) -> Iterator[Generation]:

@@ -83,8 +83,12 @@ def gap(
     model_column: Annotated[str | None, typer.Option(help="Of --csv; the first if not named.")] = None,
     seen_column: Annotated[str, typer.Option(help="Of --csv: scores on the seen set.")] = "gsm8k",
     fresh_column: Annotated[str, typer.Option(help="Of --csv: scores on the fresh set.")] = "gsm1k",
-    n_seen: Annotated[int, typer.Option(help="Of --csv: questions in the seen set.", min=1)] = 1319,
-    n_fresh: Annotated[int, typer.Option(help="Of --csv: questions in the fresh set.", min=1)] = 1205,
+    n_seen: Annotated[
+        int, typer.Option(help="Of --csv: questions in the seen set.", min=1, max=10**12)
+    ] = 1319,
+    n_fresh: Annotated[
+        int, typer.Option(help="Of --csv: questions in the fresh set.", min=1, max=10**12)
+    ] = 1205,
     z_column: Annotated[
         str | None, typer.Option(help="Of --csv: take p-values from this printed z, not from the scores.")
     ] = None,
@@ -163,6 +167,8 @@ def gap(
             across_protocols=across_protocols,
         )
         if isinstance(found_gap, gaps.Gap):
+            if correlate:
+                raise UsageError("--correlate needs several models", "name the folder that holds their runs")
             _show_gap(found_gap, as_json)
         else:
             _show_league(found_gap, as_json)

@@ -49,6 +49,8 @@ def grade(
     """Grade a response against the right answer, and say what was read, where and why."""
     from resit.errors import UsageError
 
+    if finish_reason not in ("stop", "length"):
+        raise UsageError(f"--finish-reason: expected stop or length, found {finish_reason!r}")
     options: dict[str, Any] = {"language": language, "tolerance": tolerance, "finish_reason": finish_reason}
     options["trust_model_code"] = trust_model_code
     if jsonl is not None:

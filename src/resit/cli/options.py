@@ -71,9 +71,13 @@ def concurrency(text: str) -> int | None:
     """Samples in flight from `--batch-size`; None for auto."""
     if text.startswith("auto"):
         return None
-    if not text.isdigit() or int(text) < 1:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
         raise UsageError(f"--batch-size: expected a whole number above 0, or auto, found {text!r}")
-    return int(text)
+    return number
 
 
 def limit(value: float | None) -> int | float | None:

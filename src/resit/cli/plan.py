@@ -32,6 +32,12 @@ EXAMPLE = examples(
     "resit plan --from runs/NAME --repeats 64 -b 64 --workers 16 --worker-hour 2.5",
 )
 
+FROM_A_RUN = (
+    *("from_run", "tasks", "limit", "repeats", "batch_size"),
+    *("workers", "prices", "worker_hour", "as_json"),
+)
+"""Options that say something beside `--from`; what its samples were asked is settled."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -39,6 +45,7 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
+    context: typer.Context,
     model: Model = "",
     model_args: ModelArgs = "",
     tasks: Tasks = "",
@@ -56,11 +63,13 @@ def plan(
     batch_size: BatchSize = "auto",
     trust_task_code: TrustTaskCode = False,
     calibrate: Annotated[
-        int, typer.Option("--calibrate", min=2, help="Questions that are asked to predict from.")
+        int, typer.Option("--calibrate", min=2, max=10**6, help="Questions that are asked to predict from.")
     ] = 16,
     from_run: Annotated[
         Path | None,
-        typer.Option("--from", help="Predict from this run's samples, and ask nothing; no --model then."),
+        typer.Option(
+            "--from", help="Predict from this run's samples, asked as they were; no model is needed."
+        ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Workers of the fleet.")] = 1,
     prices: Annotated[
@@ -68,7 +77,7 @@ def plan(
         typer.Option(help="YAML file MODEL: {prompt: …, completion: …}, for a million tokens."),
     ] = None,
     worker_hour: Annotated[
-        float | None, typer.Option("--worker-hour", min=0, help="What an hour of one worker costs.")
+        float | None, typer.Option("--worker-hour", min=0, max=1e9, help="What an hour of one worker costs.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the forecast as one JSON object.")] = False,
 ) -> None:
@@ -102,6 +111,8 @@ def plan(
     concurrency, names = options.concurrency(batch_size), options.names(tasks)
     measured: Measured
     if from_run is not None:
+        hint = "the samples of that run are what they are; leave out --from to ask new ones"
+        options.refuse_others(context, "has no effect with --from", hint, *FROM_A_RUN)
         measured = measured_run(from_run, names, settings, concurrency)
     else:
         found = load(names, include_path=include_path, trust_task_code=trust_task_code) if names else []

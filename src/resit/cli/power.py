@@ -32,6 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 def power(
+    context: typer.Context,
     design: Annotated[
         Design, typer.Argument(help="One score; two runs on the same questions; seen and fresh.")
     ],
@@ -73,9 +74,17 @@ def power(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what effect a design can see, and how many questions or samples an effect needs."""
+    from resit.cli import options
     from resit.cli.statistics import print_json, printer
     from resit.reports.power_table import Plan, findings, measured, power_lines
 
+    where = "with" if from_runs else "without"
+    options.refuse_others(
+        context,
+        f"has no effect on a {design.value} design {where} --from",
+        "resit power --help says what each is for",
+        *_meaningful(design, measured=bool(from_runs)),
+    )
     plan = Plan(
         design.value, effect, n, n_fresh, p, p_fresh, discordance, between, within, repeats, alpha, power,
         1 if one_sided else 2,
@@ -89,3 +98,14 @@ def power(
     _, say = printer()
     for line in power_lines(plan, found):
         say(line)
+
+
+_ALWAYS = ("design", "n", "effect", "repeats", "from_runs", "alpha", "power", "one_sided", "as_json")
+_EXPECTED = {Design.single: ("p",), Design.paired: ("discordance",), Design.gap: ("p",)}
+
+
+def _meaningful(design: Design, *, measured: bool) -> tuple[str, ...]:
+    """The options that a design listens to: what is measured in runs is not to be expected, too."""
+    fresh = ("n_fresh", "p_fresh") if design is Design.gap else ()
+    spread = ("task", "rule") if measured else (*_EXPECTED[design], "between", "within")
+    return (*_ALWAYS, *fresh, *spread)

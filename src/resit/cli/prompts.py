@@ -111,6 +111,10 @@ def _line(question: Question, encode: Encode | None) -> dict[str, Any]:
 def _encoder(kind: str, args: str) -> Iterator[Encode | None]:
     """What turns a prompt into tokens, where a model is named."""
     if not kind:
+        if args:
+            from resit.errors import UsageError
+
+            raise UsageError("--model-args says nothing without --model", "add --model, or leave it out")
         yield None
         return
     from resit.models import create, parse_model_args

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def watch_run(
 
     Looks every `seconds`; Ctrl-C ends it quietly.
     """
-    if seconds <= 0:
+    if not 0 < seconds < inf:
         raise UsageError(f"--watch: expected a number of seconds above 0, found {seconds:g}")
     scored = 0
     try:

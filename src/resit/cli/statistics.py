@@ -26,6 +26,10 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(value, ensure_ascii=True))
 
 
+MOST_ASKED = 10**12
+"""Beyond this a count is a slip of the hand, and its square soon no float."""
+
+
 def fraction(option: str, text: str) -> tuple[int, int]:
     """(right, asked) of `1055/1319`."""
     right, slash, asked = text.partition("/")
@@ -33,7 +37,7 @@ def fraction(option: str, text: str) -> tuple[int, int]:
         counts = int(right), int(asked)
     except ValueError:
         counts = (0, 0)
-    if not slash or counts[1] < 1 or not 0 <= counts[0] <= counts[1]:
+    if not slash or not 1 <= counts[1] <= MOST_ASKED or not 0 <= counts[0] <= counts[1]:
         raise UsageError(f"{option}: expected RIGHT/ASKED such as 1055/1319, found {text!r}")
     return counts
 
@@ -67,6 +71,8 @@ def show_counted(
             raise UsageError(
                 "--discordant needs the number of questions", "for example: --discordant 70 45 --n 1319"
             )
+        if n > MOST_ASKED:
+            raise UsageError(f"--n: expected at most {MOST_ASKED:,} questions")
         b, c = discordant
         result = checked(lambda: paired_counts(b, c, n, confidence, exact=exact))
     if as_json:

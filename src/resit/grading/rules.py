@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -103,12 +104,18 @@ def make_policy(options: Mapping[str, Any]) -> Policy:
             hint = f"did you mean {close[0]!r}?" if close else f"known options: {', '.join(sorted(known))}"
             raise UsageError(f"grading option {name!r} is not known", hint)
     return Policy(
-        language=options.get("language"),
+        language=_language(options.get("language")),
         tolerance=_tolerance(options.get("tolerance")),
         gold_marker=_gold_marker(options),
         reasoning_tags=_tags(options.get("reasoning_tags", REASONING_TAGS)),
         trust_model_code=options.get(TRUST) is True,
     )
+
+
+def _language(value: Any) -> str | None:
+    if value is not None and (not isinstance(value, str) or not re.fullmatch("[a-z]{2,3}", value)):
+        raise UsageError(f"language must be a code of two or three letters, such as de, found {value!r}")
+    return value
 
 
 def _tolerance(value: Any) -> Fraction | None:

@@ -20,6 +20,7 @@ from resit.models.protocol import (
     Notify,
     Setup,
 )
+from resit.models.secrecy import is_secret
 
 __all__ = [
     "JSON",
@@ -89,8 +90,10 @@ def parse_model_args(text: str) -> dict[str, Any]:
     for item in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = item.partition("=")
         if not equals or not key:
+            before = next(reversed(args), "")
+            shown = f"the rest of {before}" if is_secret(before) else repr(item)
             raise UsageError(
-                f"model_args: expected key=value, found {item!r}",
+                f"model_args: expected key=value, found {shown}",
                 'a value with a comma in it can be given as a JSON object: --model_args \'{"key": "a,b"}\'',
             )
         if key in args:
@@ -127,7 +130,8 @@ def _checked(kind: str, arguments: type[Any], args: Mapping[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        found = "" if first["type"] == "missing" else f", found {first['input']!r}"
+        hidden = first["type"] == "missing" or any(is_secret(str(part)) for part in first["loc"])
+        found = "" if hidden else f", found {first['input']!r}"
         raise UsageError(f"model_args of {kind!r}: {where}: {first['msg']}{found}") from None
 
 

@@ -182,6 +182,9 @@ class Drain:
 
     def pump(self) -> None:
         """Send as many jobs as the limiter lets."""
+        pause = (
+            self._replicas.pause()
+        )  # before anybody is asked: one that ends meanwhile is still woken up from
         while self._todo and self._error is None and self._asking.may_send(self._todo[0]):
             replica = self._replicas.next(self._todo[0].failed_at)
             if replica is None:
@@ -189,7 +192,7 @@ class Drain:
             job = self._todo.popleft()
             replica.limiter.sent()
             replica.in_flight[self._loop.create_task(self._work(job, replica))] = job
-        if self._todo and not self._pausing and (pause := self._replicas.pause()):
+        if self._todo and not self._pausing and pause:
             self._pausing = True
             self._later(pause, self._resume)
 

@@ -177,7 +177,7 @@ def of_error_body(body: Mapping[str, Any], headers: Mapping[str, str]) -> Failur
     error = body["error"]
     code = error.get("code", error.get("status")) if isinstance(error, Mapping) else None
     kind = str(error.get("type", "")) if isinstance(error, Mapping) else ""
-    if isinstance(code, str) and code.isdigit():
+    if isinstance(code, str) and re.fullmatch("[45][0-9]{2}", code):
         code = int(code)
     if not isinstance(code, int) or not 400 <= code < 600:
         code = 429 if "rate_limit" in kind else 500 if "server" in kind or "overloaded" in kind else 400

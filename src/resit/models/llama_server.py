@@ -7,7 +7,6 @@ connection), and only there it says which stop string ended a text.
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from resit.errors import AssetError, UsageError
 from resit.models.loopback import Loopback, Refused
 from resit.models.protocol import Encoding
+from resit.models.waiting import settle_waiting
 from resit.records import Prompt
 
 _QUIET, _VERBOSE = 0, 3
@@ -42,11 +42,8 @@ class Layout:
 
 
 def _xllamacpp() -> Any:
-    """The package, told before it loads OpenMP that waiting threads should sleep.
-
-    Threads that spin are a little faster on an idle machine and ten times slower on a busy one.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    """The package, imported once OpenMP's threads are told how to wait."""
+    settle_waiting()
     try:
         import xllamacpp
     except ImportError:

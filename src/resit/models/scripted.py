@@ -70,8 +70,11 @@ def _scripted_texts(path: Path) -> dict[tuple[str | None, int], tuple[str, ...]]
     return texts
 
 
-def _documents(text: str) -> set[int]:
-    return {int(part) for part in text.replace(";", " ").split()}
+def _documents(argument: str, text: str) -> set[int]:
+    try:
+        return {int(part) for part in text.replace(";", " ").split()}
+    except ValueError:
+        raise UsageError(f"model_args: {argument}: expected numbers such as 3;5;8, found {text!r}") from None
 
 
 def _filled(text: str, request: Request) -> str:
@@ -98,8 +101,8 @@ class ScriptedModel(Closing):
         self._args = args
         self._concurrency = concurrency
         self._texts = _scripted_texts(args.file) if args.file else {}
-        self._failing = _documents(args.error_docs)
-        self._deadly = _documents(args.crash_docs)
+        self._failing = _documents("error_docs", args.error_docs)
+        self._deadly = _documents("crash_docs", args.crash_docs)
         self._answered = 0
 
     def identity(self) -> dict[str, JSON]:

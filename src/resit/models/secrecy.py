@@ -13,9 +13,14 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@|(?<=\S)\?\S*")
 """What an address has besides host and path: user and password, which may hold an @, and a query."""
 
 
+def is_secret(name: str) -> bool:
+    """Whether an argument of that name holds a secret."""
+    return _SECRET.search(name) is not None
+
+
 def secret_names(args: Mapping[str, Any]) -> list[str]:
     """Those of a model's arguments that hold a secret, by their names."""
-    return sorted(name for name in args if _SECRET.search(name))
+    return sorted(filter(is_secret, args))
 
 
 def with_scheme(address: str) -> str:

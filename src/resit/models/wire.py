@@ -18,7 +18,7 @@ FEW_STOPS = 4
 """OpenAI's own limit; others that have one have this one."""
 SEVERAL = 64
 """Texts that one request asks for at most."""
-_LIMIT = re.compile(r"(?:<=?|at most|up to|exceed|maximum(?: of| is)?)\s*(\d+)", re.IGNORECASE)
+_LIMIT = re.compile(r"(?:<=?|at most|up to|exceed|maximum(?: of| is)?)\s*(\d{1,9})(?!\d)", re.IGNORECASE)
 """How refusals name the largest number that would have been taken."""
 
 _OPTIONAL = ("top_p", "top_k", "min_p", "repetition_penalty")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from math import ceil, inf
+from typing import TypeVar
 
 from resit.errors import UsageError
 from resit.prompts.chat import ChatOptions
@@ -19,6 +20,7 @@ from resit.records import Document, Prompt, Question
 from resit.tasks import Task
 
 DEFAULT_SEED = 1234
+Item = TypeVar("Item")
 
 
 def questions(
@@ -47,7 +49,7 @@ def shots(task: Task, num_fewshot: int | None) -> int:
     return num_fewshot if num_fewshot is not None and own != 0 else own or 0
 
 
-def limited(documents: Sequence[Document], limit: int | float | None) -> Sequence[Document]:
+def limited(documents: Sequence[Item], limit: int | float | None) -> Sequence[Item]:
     """The first `limit` documents; below 1, that share, rounded up. Raises UsageError for 0 or less."""
     if limit is None:
         return documents

@@ -38,7 +38,7 @@ class Frame:
         target = self.target_of(fields)
         if not isinstance(target, str):
             return target
-        if target.isdigit() and self.counts_choices:
+        if target.isdecimal() and self.counts_choices:
             return int(target)
         return _literal(target) if len(target) > 1 and target[0] == "[" and target[-1] == "]" else target
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -164,11 +165,25 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
+    except csv.Error as error:
+        raise UsageError(f"{path} is no CSV table: {error}") from error
+
+
+def _finite(text: str) -> float:
+    """The number. Raises ValueError for nan and infinities, too."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not finite")
+    return number
 
 
 def _entry(
     path: Path, line: int, row: Mapping[str, str], columns: Columns, confidence: float, margin: float | None
 ) -> Entry:
+    def require(column: str) -> None:
+        if column not in row:
+            raise UsageError(f"{path} has no column {column!r}", f"it has {', '.join(map(str, row))}")
+
     def number(column: str) -> float:
         value = optional(column)
         if value is None:
@@ -178,18 +193,22 @@ def _entry(
     def optional(column: str | None) -> float | None:
         if column is None:
             return None
-        if column not in row:
-            raise UsageError(f"{path} has no column {column!r}", f"it has {', '.join(map(str, row))}")
+        require(column)
         try:
-            return float(row[column]) if (row[column] or "").strip() else None
+            return _finite(row[column]) if (row[column] or "").strip() else None
         except ValueError:
-            raise UsageError(f"{path}, line {line}: {column} = {row[column]!r} is not a number") from None
+            raise UsageError(
+                f"{path}, line {line}: {column} = {row[column]!r} is not a number",
+                "leave the cell empty where it is not known",
+            ) from None
 
+    named = columns.model or next(iter(row))
+    require(named)
     scale = 100.0 if max(number(columns.seen), number(columns.fresh)) > 1 else 1.0
     gap = gap_of_counts(
         (number(columns.seen) / scale * columns.n_seen, columns.n_seen),
         (number(columns.fresh) / scale * columns.n_fresh, columns.n_fresh),
-        model=row.get(columns.model or next(iter(row))) or f"line {line}",
+        model=row[named] or f"line {line}",
         names=(columns.seen, columns.fresh),
         confidence=confidence,
         margin=margin,
@@ -286,8 +305,8 @@ def read_covariates(path: Path) -> dict[str, float]:
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return {row[0]: float(row[1]) for row in csv.reader(file, delimiter=delimiter) if row}
+            return {row[0]: _finite(row[1]) for row in csv.reader(file, delimiter=delimiter) if row}
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, csv.Error) as error:
         raise UsageError(f"{path}: expected two columns, a model and a number ({error})") from error

@@ -16,6 +16,7 @@ from resit.errors import UsageError
 from resit.reports.claims import TaskScores, accuracy, read_task, tasks_of
 from resit.reports.comparison import Comparison, Method, compare_runs
 from resit.reports.gaps import checked
+from resit.reports.power_table import LEAST_EFFECT
 from resit.reports.wording import percent, points
 from resit.stats import Difference, effect_factor, fewest_discordant, questions_needed
 
@@ -79,10 +80,12 @@ class Gate:
     def __post_init__(self) -> None:
         """Raise UsageError for settings that make no gate."""
         for name, value in (("--margin", self.margin), ("--min-score", self.min_score)):
-            if value is not None and not 0 < value < 1:
+            if value is not None and not LEAST_EFFECT <= value < 1:
                 raise UsageError(f"{name} is a fraction between 0 and 1 (0.01 is one point), not {value}")
         if not 0 < self.alpha < 0.5:
             raise UsageError(f"--alpha must lie between 0 and 0.5, not {self.alpha}")
+        if not 0 <= self.max_unmeasured <= 1:
+            raise UsageError(f"--max-unmeasured is a share between 0 and 1, not {self.max_unmeasured}")
 
 
 def gate_run(

@@ -30,6 +30,9 @@ from resit.stats import (
     variance_parts,
 )
 
+LEAST_EFFECT, MOST_QUESTIONS = 1e-6, 10**12
+"""Beyond these a number is a slip of the hand, and its square soon no float."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -82,8 +85,21 @@ def findings(plan: Plan) -> Findings:
         raise UsageError(f"the design is single, paired or gap, not {plan.design!r}")
     if plan.n is None and plan.effect is None:
         raise UsageError("expected --n (what can it see?), --effect (what does it need?), or both")
-    if plan.effect is not None and not 0 < abs(plan.effect) < 1:
+    if plan.effect is not None and not LEAST_EFFECT <= abs(plan.effect) < 1:
         raise UsageError(f"--effect is a fraction between 0 and 1 (0.01 is one point), not {plan.effect:g}")
+    if max(plan.n or 0, plan.n_fresh or 0) > MOST_QUESTIONS:
+        raise UsageError(f"expected at most {MOST_QUESTIONS:,} questions")
+    for name, share in (("--p", plan.p), ("--p-fresh", plan.p_fresh), ("--discordance", plan.discordance)):
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} must lie between 0 and 1, not {share:g}")
+    for name, variance in (("--between", plan.between), ("--within", plan.within)):
+        if variance is not None and not 0 <= variance < math.inf:
+            raise UsageError(f"{name} is a variance, from 0 up, not {variance:g}")
+    if plan.repeats > 1 and plan.between is None:
+        raise UsageError(
+            "what repeats are worth needs --between and --within",
+            "resit power --from RUN… measures them in runs with several samples a question",
+        )
     if (plan.between is None) != (plan.within is None):
         raise UsageError("--between and --within belong together", "resit power --from RUN… measures them")
     if plan.design == "paired" and plan.discordance is None and plan.between is None:

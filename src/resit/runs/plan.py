@@ -16,6 +16,7 @@ from resit.runs.identity import FORMAT, normalised, sample_seed
 from resit.runs.journal import AppendFile, JournalIndex
 from resit.runs.shards import Shard
 from resit.tasks import Task, protocol
+from resit.tasks.dialect import MOST_REPEATS
 
 DEFAULT_SEED = 1234
 
@@ -40,6 +41,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.repeats is not None and self.repeats < 1:
             raise UsageError(f"--repeats must be at least 1, found {self.repeats}")
+        if self.repeats is not None and self.repeats > MOST_REPEATS:
+            raise UsageError(f"--repeats must be at most {MOST_REPEATS:,}")
 
 
 @dataclass(frozen=True, slots=True)

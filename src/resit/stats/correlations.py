@@ -43,12 +43,14 @@ def correlation(
     root of (sum of sgn(dx)^2)(sum of sgn(dy)^2). p: Student's t on n-2 degrees for r and rho, normal with
     tie-corrected variance for tau. Kendall and Gibbons 1990, Rank Correlation Methods, chapters 3-4; Efron
     and Tibshirani 1993, chapter 13. Resamples in which a side is constant have no correlation and are left
-    out. ValueError for fewer than four pairs or a constant side.
+    out. ValueError for fewer than four pairs, a number that is not finite, or a constant side.
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     n = len(first)
     if first.shape != second.shape or first.ndim != 1 or n < 4:
         raise ValueError("a correlation needs two lists of the same length, at least 4")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError("a correlation needs finite numbers")
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         raise ValueError("a constant list has no correlation")
     normal_quantile(confidence)
@@ -67,9 +69,17 @@ _Weighted: TypeAlias = Callable[[Floats], Floats]
 
 
 def _pearson(x: Floats, y: Floats) -> _Weighted:
+    x, y = _unit_range(x), _unit_range(y)
     return lambda weights: _weighted_pearson(
         np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape), weights
     )
+
+
+def _unit_range(values: Floats) -> Floats:
+    """Shifted and scaled to a range of 1: no r changes by it, and no square of a small number vanishes."""
+    scaled = values / np.abs(values).max()
+    result: Floats = (scaled - scaled.mean()) / np.ptp(scaled)
+    return result
 
 
 def _spearman(x: Floats, y: Floats) -> _Weighted:

@@ -14,6 +14,9 @@ from resit.tasks.functions import Function
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+MOST_REPEATS = 1_000_000
+"""Samples of a question: beyond this, a slip of the hand."""
+
 Template: TypeAlias = InstanceOf[Function] | str
 """A Jinja template, the name of a column, or a function of the document."""
 
@@ -133,7 +136,7 @@ class TaskConfig(_Keys):
     num_fewshot: int | None = Field(default=None, ge=0)
     output_type: str = "generate_until"
     generation_kwargs: dict[str, Any] | None = None
-    repeats: int = Field(default=1, ge=1)
+    repeats: int = Field(default=1, ge=1, le=MOST_REPEATS)
     filter_list: list[dict[str, Any]] | None = None
     metric_list: list[dict[str, Any]] | None = None
     should_decontaminate: bool = False

@@ -184,10 +184,10 @@ class HfModel(Closing):
     def _divided(self, finished: Finished, tag: str) -> tuple[str | None, str]:
         """The reasoning and the answer; by the tag's token where that is one, since text leaves it out."""
         tokenizer, ids = self._tokens.tokenizer, finished.token_ids
-        token = int(tag) if tag.isdigit() else tokenizer.convert_tokens_to_ids(tag)
-        special = tag.isdigit() or tag in tokenizer.all_special_tokens
+        token = int(tag) if tag.isdecimal() else tokenizer.convert_tokens_to_ids(tag)
+        special = tag.isdecimal() or tag in tokenizer.all_special_tokens
         if not special or token not in ids:
-            return (None, finished.text) if tag.isdigit() else divide_reasoning(finished.text, tag)
+            return (None, finished.text) if tag.isdecimal() else divide_reasoning(finished.text, tag)
         end = len(ids) - ids[::-1].index(token)
         thought, answer = (
             tokenizer.decode(part, skip_special_tokens=True) for part in (ids[:end], ids[end:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from resit.errors import AssetError, ResitError, UsageError
 from resit.models.hf.source import Source, adapter_files, checked_weights, read_json
+from resit.models.waiting import settle_waiting
 
 DTYPES = {
     "float32": "float32", "float": "float32", "fp32": "float32",
@@ -55,11 +55,8 @@ def transformers(debug: bool = False) -> Any:
 
 
 def _package(name: str, remedy: str = "pip install 'resit[hf]'") -> Any:
-    """A package, imported once waiting threads are told to sleep.
-
-    OpenMP's threads that spin make a busy machine three to five times slower (docs/design/hf.md).
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    """A package, imported once OpenMP's threads are told how to wait."""
+    settle_waiting()
     try:
         return importlib.import_module(name)
     except ImportError as error:
