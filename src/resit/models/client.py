@@ -182,9 +182,7 @@ class Drain:
 
     def pump(self) -> None:
         """Send as many jobs as the limiter lets."""
-        pause = (
-            self._replicas.pause()
-        )  # before anybody is asked: one that ends meanwhile is still woken up from
+        pause = self._replicas.pause()  # looked at first: one that ends meanwhile has its timer, too
         while self._todo and self._error is None and self._asking.may_send(self._todo[0]):
             replica = self._replicas.next(self._todo[0].failed_at)
             if replica is None:
