@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+from resit import grading
 from resit.grading.values import (
     Amount,
     Clock,
@@ -158,3 +161,11 @@ def test_equality(answer: Value, gold: Value, tolerance: Fraction | None, same: 
 )
 def test_the_written_form(value: Value, text: str) -> None:
     assert written(value) == text
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Before Python 3.11.5 such a group matches what it must not; an atomic group says the same."""
+    folder = Path(grading.__file__).parents[1]
+    possessive = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
+    found = [path.name for path in folder.rglob("*.py") if possessive.search(path.read_text("utf-8"))]
+    assert found == []

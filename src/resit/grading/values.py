@@ -53,23 +53,26 @@ _LABEL = re.compile(
     r"(?:[A-Za-z](?:_\{?\w\}?)?|\\text\{[^{}=]{1,40}\}|[A-Za-z][A-Za-z ]{1,30}[A-Za-z])\s*[=:]\s*(?![=>])"
 )
 _UNIT = re.compile(
-    r"(?:\s++|\\[,;:! ]|\\q?quad\b|~|\*\*|[$€£¥₹/.'’\-²³。．!]|\\\$"
+    r"(?>(?:\s++|\\[,;:! ]|\\q?quad\b|~|\*\*|[$€£¥₹/.'’\-²³。．!]|\\\$"
     r"|\^?\{?\\(?:circ|degree)\}?|°"
     r"|\\(?:text|mathrm|mbox|textbf|textit)\{[^{}\d=]{0,60}\}(?:\^\{?[23]\}?)?"
-    r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++(?:\^(?:[23]|\{[23]\}))?)*+"
+    r"|(?!(?:[a-fi-kn-rt-zA-KM-Z]|and|or|to)(?![^\W\d_]))[^\W\d_]++(?:\^(?:[23]|\{[23]\}))?)*)"
 )
-"""What may follow a number without changing it: units, currency, dressing; no variables, no list."""
+"""What may follow a number without changing it: units, currency, dressing; no variables, no list.
+
+Atomic, for a group that repeats possessively matches what it must not before Python 3.11.5.
+"""
 _BEFORE = re.compile(
-    r"(?:[\s~≈+]|\\(?:approx|sim|bf|quad|qquad)\b|\\[,;:! ]|\\?\$"
-    r"|\\(?:text|textbf|mathrm|mbox)\{[^{}\d]{0,60}\}|(?:about|approximately|around|only)\s)*+",
+    r"(?>(?:[\s~≈+]|\\(?:approx|sim|bf|quad|qquad)\b|\\[,;:! ]|\\?\$"
+    r"|\\(?:text|textbf|mathrm|mbox)\{[^{}\d]{0,60}\}|(?:about|approximately|around|only)\s)*)",
     re.IGNORECASE,
 )
 """What may precede a number without changing it."""
 _PLAIN = re.compile(
-    r"(?:[\s\d.,:!'’\"%$€£+\-−–*/×÷·()=≈{}]|\\[,;:!$% ]|(?<=[\d\s}])x(?=\s*[\d$(\\])"
+    r"(?>(?:[\s\d.,:!'’\"%$€£+\-−–*/×÷·()=≈{}]|\\[,;:!$% ]|(?<=[\d\s}])x(?=\s*[\d$(\\])"
     r"|\\(?:times|cdot|div|approx|[dt]?frac|text|textbf|mathrm|mbox|q?quad|left|right)(?![A-Za-z])"
     r"|(?!(?:and|or|not|sin|cos|tan|log|sqrt)(?![^\W\d_]))[^\W\d_]{3,}"
-    r"|(?:is|of|he|at|in|to|so|we|it|by|on|an|as|my|a(?=\s[^\W\d_]{2}))(?![^\W\d_]))*+",
+    r"|(?:is|of|he|at|in|to|so|we|it|by|on|an|as|my|a(?=\s[^\W\d_]{2}))(?![^\W\d_]))*)",
     re.IGNORECASE,
 )
 """Words and arithmetic: no power, no root, nothing that is a variable."""
