@@ -18,6 +18,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from resit.errors import ResitError
+from resit.reports.viewer.pages import ChartLibrary
+
 from .conftest import FIRST
 
 pytestmark = pytest.mark.slow
@@ -224,3 +227,11 @@ def test_a_token_is_printed_where_others_can_connect(
         urllib.request.urlopen(f"{here}/api/runs", timeout=30)
     request = urllib.request.Request(f"{here}/api/runs", headers={"authorization": f"Bearer {token}"})
     assert until(lambda: json.load(urllib.request.urlopen(request, timeout=30))["rows"])
+
+
+def test_a_viewer_that_is_closed_starts_no_process_any_more() -> None:
+    library = ChartLibrary()
+    library.close()
+    library.make()
+    with pytest.raises(ResitError, match="the viewer is closing"):
+        library.text()

@@ -61,16 +61,20 @@ class ChartLibrary:
 
     def __init__(self) -> None:
         self._made: Future[str] = Future()
+        self._workshop = Workshop()
 
     def make(self) -> None:
         """Put it together."""
-        workshop = Workshop()
         try:
-            self._made.set_result(workshop.call(html.chart_library, seconds=LIBRARY_SECONDS))
+            self._made.set_result(self._workshop.call(html.chart_library, seconds=LIBRARY_SECONDS))
         except ResitError as error:
             self._made.set_exception(error)
         finally:
-            workshop.close()
+            self.close()
+
+    def close(self) -> None:
+        """Stop that process, and start none any more. Safe to call twice."""
+        self._workshop.close()
 
     @property
     def ready(self) -> bool:

@@ -78,6 +78,7 @@ class Viewer:
         self.table.close()
         self._showing_workshop.close()
         self._grading_workshop.close()
+        self.library.close()
 
     def runs(self, query: Query) -> dict[str, Any]:
         """Some rows of the table of runs."""
