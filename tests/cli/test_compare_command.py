@@ -218,6 +218,7 @@ class TestRefusals:
             ([], "expected two or more run folders, found 0"),
             (["--discordant", 70, 45], "--discordant needs the number of questions"),
             (["--discordant", 70, 45, "--n", 100], "cannot come from n = 100"),
+            (["--discordant", 70, 45, "--n", "9" * 400], "--n: expected at most 1,000,000,000,000"),
             (["--discordant", 7, 4, "--n", 100, "--counts", "1/2", "1/2"], "found both"),
             (["--counts", "5/4", "1/2"], "expected RIGHT/ASKED"),
             (["--counts", "0.8", "1/2"], "expected RIGHT/ASKED"),

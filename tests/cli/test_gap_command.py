@@ -102,6 +102,13 @@ class TestRuns:
         assert found["protocol_differences"] == []
         assert "gsm8k scores 24.4 points above gsm1k" in command("gap", seen, fresh).out
 
+    def test_one_gap_correlates_with_nothing(self, command, scored_run):
+        seen = scored_run("m-gsm8k", scores(80, 100, "s"), model="m")
+        fresh = scored_run("m-gsm1k", scores(50, 90, "f"), task="gsm1k", model="m")
+        refused = command("gap", seen, fresh, "--correlate", "loglik.csv")
+        assert (refused.status, refused.out) == (2, "")
+        assert "--correlate needs several models" in refused.err
+
     def test_one_run_with_both_tasks(self, command, scored_run):
         run = scored_run("m", scores(8, 10, "s"), more={"gsm1k": scores(5, 10, "f")})
         words = ["gap", run, "--seen-task", "gsm8k", "--fresh-task", "gsm1k", "--json"]
@@ -176,6 +183,10 @@ class TestRuns:
         assert {entry["coefficient"]: round(entry["value"], 6) for entry in correlated["correlations"]}[
             "spearman"
         ] == 1
+        file.write_text("a,-0.4\nb,nan\n", encoding="utf-8")
+        assert "'nan' is not finite" in command(*words, "--correlate", file).err
+        file.write_text("a," + "9" * 200_000, encoding="utf-8")
+        assert "expected two columns" in command(*words, "--correlate", file).err
         assert "2 of 5 models have a two-sided p below .05" in command(*words).out
         scored_run("runs/again", scores(80, 100, "s"), model="a")
         assert "a has two runs of gsm8k" in command(*words).err
@@ -281,6 +292,7 @@ def test_own_columns_in_per_cent(command, tmp_path):
         ([], "expected run folders, or --counts, or --csv"),
         (["a", "--counts", "1/2", "1/2"], "one of them only"),
         (["a", "b", "c"], "found 3 paths"),
+        (["--csv", "LONG"], "is no CSV table"),
         (["a", "b"], "has no results.json"),
         (["--counts", "3/2", "1/2"], "expected RIGHT/ASKED"),
         (["--counts", "1/2", "1/2", "--margin", 3], "margin is a fraction"),
@@ -302,7 +314,10 @@ def test_own_columns_in_per_cent(command, tmp_path):
 )
 def test_usage(command, tmp_path, words, said):
     table = csv_file(tmp_path, "model,a,b,c,z\nm,0.5,0.4,,1\nn,0.5,high,0.3,nan\n")
-    refused = command("gap", *(table if word == "TABLE" else word for word in words))
+    long = tmp_path / "long.csv"
+    long.write_text("model,gsm8k\nm," + "x" * 200_000, encoding="utf-8")
+    places = {"TABLE": table, "LONG": long}
+    refused = command("gap", *(places.get(word, word) for word in words))
     assert refused.status == 2
     assert said in refused.err
     assert refused.out == ""

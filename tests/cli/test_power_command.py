@@ -116,9 +116,9 @@ class TestMeasured:
         (["single", "--n", 9, "--between", "inf", "--within", 0.1], "--between is a variance"),
         (["single", "--n", 100, "--repeats", 4], "what repeats are worth needs --between"),
         (["single", "--n", 100, "--discordance", 0.1], "--discordance has no effect on a single design"),
-        (["paired", "--n", 100, "--p", 0.5], "--p has no effect on a paired design without --from"),
-        (["gap", "--n", 100, "--task", "gsm8k"], "--task has no effect on a gap design without --from"),
-        (["single", "--from", "a", "--p", 0.5], "--p has no effect on a single design with --from"),
+        (["paired", "--n", 100, "--p", 0.5], "--p has no effect on a paired design"),
+        (["gap", "--n", 100, "--task", "gsm8k"], "--task has no effect without --from"),
+        (["single", "--from", "a", "--p", 0.5], "--p is measured in the runs of --from"),
     ],
 )
 def test_usage(command, words, said):

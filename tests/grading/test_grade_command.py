@@ -126,6 +126,7 @@ def test_lines_from_standard_input_under_another_rule() -> None:
         (["--jsonl", "-", "--gold", "5"], "--jsonl brings its own"),
         (["--jsonl", "/nowhere/at/all"], "cannot be read"),
         (["--answer", "5", "--gold", "5", "--tolerance", "wide"], "tolerance must be a number"),
+        (["--answer", "5", "--gold", "5", "--finish-reason", "cut"], "expected stop or length, found 'cut'"),
     ],
 )
 def test_a_usage_error_is_one_message_and_status_2(words: list[str], message: str) -> None:

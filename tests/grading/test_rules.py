@@ -72,6 +72,8 @@ def test_an_unknown_rule_gets_a_suggestion() -> None:
     ("options", "message"),
     [
         ({"langauge": "de"}, "grading option 'langauge' is not known"),
+        ({"language": "german"}, "language must be a code"),
+        ({"language": False}, "language must be a code"),
         ({"tolerance": "much"}, "tolerance must be a number"),
         ({"tolerance": -1}, "tolerance must be a number"),
         ({"gold": "last"}, "gold must be"),

@@ -226,6 +226,15 @@ def test_the_reasoning_part_is_divided_by_text_or_token(llama: Path, tag: str) -
     assert (reasoning, answer) == (("so it has", "12") if tag == "has" else ("so it", "has 12"))
 
 
+def test_a_tag_that_is_a_digit_of_another_kind_is_text(llama: Path) -> None:
+    from resit.models.hf.rows import Finished
+
+    tag = "\N{SUPERSCRIPT TWO}"
+    with opened(llama, think_end_token=tag) as model:
+        divided = model._divided(Finished(0, (5,), f"so it{tag} 12"), tag)  # type: ignore[attr-defined]
+    assert divided == (f"so it{tag}", "12")
+
+
 def test_stop_strings_are_looked_for_behind_the_reasoning(llama: Path, ask: Ask) -> None:
     with opened(llama) as model:
         (whole,) = model.generate([ask(PROMPTS[0], max_tokens=24)])

@@ -80,6 +80,11 @@ def test_a_question_that_is_no_text_is_refused(make_task: MakeTask) -> None:
         ({"doc_to_target": "n", "doc_to_choice": ["no", "yes"]}, [{"n": 1}], "yes"),
         ({"doc_to_target": "{{n}}", "doc_to_choice": {"a": "no", "b": "yes"}}, [{"n": 1}], "yes"),
         ({"doc_to_target": "n", "doc_to_choice": "{{[n, n + 1]}}"}, [{"n": 1}], "2"),
+        (
+            {"doc_to_target": "n", "doc_to_choice": ["no", "yes"]},
+            [{"n": "\N{SUPERSCRIPT TWO}"}],
+            "\N{SUPERSCRIPT TWO}",
+        ),
         ({"doc_to_target": "{{[n, 'x']}}"}, [{"n": 3}], ("3", "x")),
         ({"doc_to_target": "many"}, [{"many": ["3", "three"]}, {"many": ["4"]}], ("3", "three")),
         ({"doc_to_target": "{{n}}"}, [{"n": "[not a list]"}], "[not a list]"),

@@ -84,6 +84,7 @@ def test_chat_turns_are_messages(task: str) -> None:
         (["TASK", "--fewshot_as_multiturn", "true"], "needs --apply_chat_template"),
         (["TASK", "--fewshot_as_multiturn", "maybe"], "expected true or false"),
         (["TASK", "--limit", "0"], "--limit must be a number above 0"),
+        (["TASK", "--model-args", "pretrained=m"], "--model-args says nothing without --model"),
         (["TASK", "--num_fewshot", "3"], "3 exemplars are needed, 2 are available"),
     ],
 )

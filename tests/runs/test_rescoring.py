@@ -206,7 +206,7 @@ def test_watching_ends_on_ctrl_c_and_not_while_a_sample_is_owed(
     assert clock.waits == [1]
 
 
-@pytest.mark.parametrize("seconds", [0, -1])
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
 def test_an_interval_of_nothing_is_refused(tmp_path: Path, seconds: float) -> None:
     with pytest.raises(UsageError, match="--watch: expected a number of seconds above 0"):
         watch_run(RunFolder(tmp_path), {}, seconds, False)

@@ -83,12 +83,8 @@ def gap(
     model_column: Annotated[str | None, typer.Option(help="Of --csv; the first if not named.")] = None,
     seen_column: Annotated[str, typer.Option(help="Of --csv: scores on the seen set.")] = "gsm8k",
     fresh_column: Annotated[str, typer.Option(help="Of --csv: scores on the fresh set.")] = "gsm1k",
-    n_seen: Annotated[
-        int, typer.Option(help="Of --csv: questions in the seen set.", min=1, max=10**12)
-    ] = 1319,
-    n_fresh: Annotated[
-        int, typer.Option(help="Of --csv: questions in the fresh set.", min=1, max=10**12)
-    ] = 1205,
+    n_seen: Annotated[int, typer.Option(help="Of --csv: questions in the seen set.", min=1)] = 1319,
+    n_fresh: Annotated[int, typer.Option(help="Of --csv: questions in the fresh set.", min=1)] = 1205,
     z_column: Annotated[
         str | None, typer.Option(help="Of --csv: take p-values from this printed z, not from the scores.")
     ] = None,

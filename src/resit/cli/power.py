@@ -26,6 +26,21 @@ class Design(StrEnum):
     gap = "gap"
 
 
+_MEASURED = {"p", "discordance", "between", "within"}
+"""What is expected, unless it is measured in runs."""
+_OF_RUNS = {"task", "rule"}
+_ALWAYS = (
+    *("design", "n", "effect", "repeats", "between", "within", "alpha", "power", "one_sided"),
+    *("from_runs", *_OF_RUNS, "as_json"),
+)
+_OWN = {
+    Design.single: ("p",),
+    Design.paired: ("discordance",),
+    Design.gap: ("p", "n_fresh", "p_fresh"),
+}
+"""What only these designs listen to."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(name="power", short_help="Say what a design can see.", epilog=EXAMPLE)(power)
@@ -78,13 +93,11 @@ def power(
     from resit.cli.statistics import print_json, printer
     from resit.reports.power_table import Plan, findings, measured, power_lines
 
-    where = "with" if from_runs else "without"
-    options.refuse_others(
-        context,
-        f"has no effect on a {design.value} design {where} --from",
-        "resit power --help says what each is for",
-        *_meaningful(design, measured=bool(from_runs)),
-    )
+    hint = "resit power --help says what each option is for"
+    options.refuse_others(context, f"has no effect on a {design.value} design", hint, *_ALWAYS, *_OWN[design])
+    why = "is measured in the runs of --from" if from_runs else "has no effect without --from"
+    settled = _MEASURED if from_runs else _OF_RUNS
+    options.refuse_others(context, why, hint, *(context.params.keys() - settled))
     plan = Plan(
         design.value, effect, n, n_fresh, p, p_fresh, discordance, between, within, repeats, alpha, power,
         1 if one_sided else 2,
@@ -98,14 +111,3 @@ def power(
     _, say = printer()
     for line in power_lines(plan, found):
         say(line)
-
-
-_ALWAYS = ("design", "n", "effect", "repeats", "from_runs", "alpha", "power", "one_sided", "as_json")
-_EXPECTED = {Design.single: ("p",), Design.paired: ("discordance",), Design.gap: ("p",)}
-
-
-def _meaningful(design: Design, *, measured: bool) -> tuple[str, ...]:
-    """The options that a design listens to: what is measured in runs is not to be expected, too."""
-    fresh = ("n_fresh", "p_fresh") if design is Design.gap else ()
-    spread = ("task", "rule") if measured else (*_EXPECTED[design], "between", "within")
-    return (*_ALWAYS, *fresh, *spread)

@@ -26,18 +26,16 @@ def print_json(value: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(value, ensure_ascii=True))
 
 
-MOST_ASKED = 10**12
-"""Beyond this a count is a slip of the hand, and its square soon no float."""
-
-
 def fraction(option: str, text: str) -> tuple[int, int]:
     """(right, asked) of `1055/1319`."""
+    from resit.reports.claims import MOST_QUESTIONS
+
     right, slash, asked = text.partition("/")
     try:
         counts = int(right), int(asked)
     except ValueError:
         counts = (0, 0)
-    if not slash or not 1 <= counts[1] <= MOST_ASKED or not 0 <= counts[0] <= counts[1]:
+    if not slash or not 1 <= counts[1] <= MOST_QUESTIONS or not 0 <= counts[0] <= counts[1]:
         raise UsageError(f"{option}: expected RIGHT/ASKED such as 1055/1319, found {text!r}")
     return counts
 
@@ -57,6 +55,7 @@ def show_counted(
     as_json: bool,
 ) -> None:
     """Compare by counts alone and print the outcome."""
+    from resit.reports.claims import MOST_QUESTIONS
     from resit.reports.gaps import checked
     from resit.reports.wording import sight, verdict
     from resit.stats import gap_test, paired_counts
@@ -71,8 +70,8 @@ def show_counted(
             raise UsageError(
                 "--discordant needs the number of questions", "for example: --discordant 70 45 --n 1319"
             )
-        if n > MOST_ASKED:
-            raise UsageError(f"--n: expected at most {MOST_ASKED:,} questions")
+        if n > MOST_QUESTIONS:
+            raise UsageError(f"--n: expected at most {MOST_QUESTIONS:,} questions")
         b, c = discordant
         result = checked(lambda: paired_counts(b, c, n, confidence, exact=exact))
     if as_json:

@@ -40,15 +40,16 @@ def _unlimited(root: Path) -> bool:
 
 def _idle(root: Path) -> bool:
     """Whether hardly anything else runs on the machine; False where that cannot be said."""
+    running = []
     try:
-        others = median(_running(root, look) for look in range(LOOKS)) - 1
+        for _ in range(LOOKS):
+            running.append(_running(root))
+            time.sleep(APART_SECONDS)
     except (OSError, ValueError, IndexError):
         return False
-    return others <= (os.cpu_count() or 1) // 4
+    return median(running) - 1 <= (os.cpu_count() or 1) // 4
 
 
-def _running(root: Path, look: int) -> int:
+def _running(root: Path) -> int:
     """How many threads of the machine run or could, this one with them: Linux, proc_loadavg(5)."""
-    if look:
-        time.sleep(APART_SECONDS)
     return int((root / "proc/loadavg").read_text().split()[3].partition("/")[0])

@@ -21,6 +21,9 @@ from resit.stats.estimates import IntervalMethod
 
 Metric: TypeAlias = Literal["accuracy"] | RepeatMetric
 
+LEAST_EFFECT, MOST_QUESTIONS = 1e-6, 10**12
+"""Beyond these a number is a slip of the hand, and its square soon no float."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionSamples:

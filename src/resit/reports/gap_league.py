@@ -12,7 +12,7 @@ from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Any
 
 from resit.errors import UsageError
-from resit.reports.claims import read_task
+from resit.reports.claims import MOST_QUESTIONS, read_task
 from resit.reports.gaps import Gap, checked, gap_of_counts, gap_of_runs, gap_of_scores
 from resit.reports.results import FILE, read_results
 from resit.stats import benjamini_hochberg, holm
@@ -143,6 +143,11 @@ class Columns:
     reported: str | None = None
     """The printed gap, to check against the scores."""
     covariate: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for sets larger than any is."""
+        if max(self.n_seen, self.n_fresh) > MOST_QUESTIONS:
+            raise UsageError(f"--n-seen and --n-fresh: expected at most {MOST_QUESTIONS:,} questions")
 
 
 def read_published(

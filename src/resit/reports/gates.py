@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from resit.errors import UsageError
-from resit.reports.claims import TaskScores, accuracy, read_task, tasks_of
+from resit.reports.claims import LEAST_EFFECT, TaskScores, accuracy, read_task, tasks_of
 from resit.reports.comparison import Comparison, Method, compare_runs
 from resit.reports.gaps import checked
-from resit.reports.power_table import LEAST_EFFECT
 from resit.reports.wording import percent, points
 from resit.stats import Difference, effect_factor, fewest_discordant, questions_needed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resit.errors import UsageError
-from resit.reports.claims import TaskScores, read_task
+from resit.reports.claims import LEAST_EFFECT, MOST_QUESTIONS, TaskScores, read_task
 from resit.reports.gaps import checked
 from resit.reports.wording import percent, points
 from resit.stats import (
@@ -29,9 +29,6 @@ from resit.stats import (
     standard_error,
     variance_parts,
 )
-
-LEAST_EFFECT, MOST_QUESTIONS = 1e-6, 10**12
-"""Beyond these a number is a slip of the hand, and its square soon no float."""
 
 
 @dataclass(frozen=True, slots=True)
