@@ -178,7 +178,7 @@ def _finite(text: str) -> float:
     """The number. Raises ValueError for nan and infinities, too."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text!r} is not finite")
+        raise ValueError(f"{text[:80]!r} is not finite")
     return number
 
 
@@ -203,7 +203,7 @@ def _entry(
             return _finite(row[column]) if (row[column] or "").strip() else None
         except ValueError:
             raise UsageError(
-                f"{path}, line {line}: {column} = {row[column]!r} is not a number",
+                f"{path}, line {line}: {column} = {row[column][:80]!r} is not a number",
                 "leave the cell empty where it is not known",
             ) from None
 

@@ -246,6 +246,9 @@ def test_a_run_that_vanishes_is_said(opened: Callable[..., Any], run_folder: Cal
     page.click("#rows td.name a")
     ready(page)
     page.wait_for_selector("#progress", state="attached")  # its first event has come
+    for chart in page.eval_on_selector_all("figure[data-chart]", "all => all.map(one => one.dataset.chart)"):
+        page.locator(f"figure[data-chart='{chart}']").scroll_into_view_if_needed()
+        page.wait_for_selector(f"figure[data-chart='{chart}'][data-state=drawn]")  # none is asked for later
     folder.rename(folder.parent.parent / "elsewhere")
     # It depends on whether the page or the table of all runs looks first.
     page.wait_for_selector(r"#viewer-says >> text=/gone holds no samples|there is no such run/")
