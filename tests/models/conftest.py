@@ -113,8 +113,15 @@ class LocalServer:
         finally:
             self.in_flight -= 1
 
+    async def _end(self) -> None:
+        await self._runner.cleanup()
+        accepting = asyncio.all_tasks() - {asyncio.current_task()}
+        if accepting:  # connections of the last moment, which the clean-up has not seen
+            await asyncio.wait(accepting, timeout=1)
+        await asyncio.sleep(0.01)  # those that were closed are told so
+
     def close(self) -> None:
-        self._run(self._runner.cleanup())
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
